@@ -217,6 +217,38 @@ class AnswerTests(PageCase):
         self.assertEqual(self.model.exchange().request["messages"][-1]["images"], [PIXEL])
         expect(self.page.locator("#attachments li")).to_have_count(0)
 
+    def test_text_files_are_sent_with_their_names(self):
+        self.open()
+        self.page.locator("#attach-file").set_input_files([
+            {"name": "notes.md", "mimeType": "text/markdown", "buffer": "Über\n```\ncode\n```".encode()},
+            {"name": "dot.svg", "mimeType": "image/svg+xml", "buffer": b"<svg/>\n"}])
+        chips = self.page.locator("#attachments li")
+        expect(chips).to_contain_text(["notes.md, 17 characters", "dot.svg, 7 characters"])
+        self.page.reload()
+        expect(chips).to_contain_text(["notes.md, 17 characters", "dot.svg, 7 characters"])
+        self.page.locator("#model").select_option("tiny")
+        self.ask("Read this.")
+        self.assertEqual(
+            self.model.exchange().prompts[-1][1],
+            "Read this.\n\nnotes.md:\n````\nÜber\n```\ncode\n```\n````\n\ndot.svg:\n```\n<svg/>\n```")
+
+    def test_files_of_other_kinds_are_refused(self):
+        self.open()
+        self.page.locator("#attach-file").set_input_files([
+            {"name": "paper.pdf", "mimeType": "application/pdf", "buffer": b"%PDF-1.7\n\xe2\xe3\xcf\xd3"},
+            {"name": "zeros.txt", "mimeType": "text/plain", "buffer": b"a\0b"},
+            {"name": "photo.heic", "mimeType": "image/heic", "buffer": b"\0\0\0\x18ftypheic"},
+            {"name": "good.txt", "mimeType": "text/plain", "buffer": b"good"}])
+        problems = self.page.locator("#attachments .error")
+        expect(problems).to_contain_text(["paper.pdf is neither", "zeros.txt is neither", "photo.heic is neither"])
+        expect(self.page.locator("#alerts")).to_contain_text("photo.heic")
+        expect(self.page.locator("#attachments li:not(.error)")).to_contain_text(["good.txt, 4 characters"])
+        problems.first.get_by_role("button", name="Dismiss").click()
+        expect(problems).to_have_count(2)
+        self.ask("Hello")
+        self.assertEqual(self.model.exchange().prompts, [("user", "Hello\n\ngood.txt:\n```\ngood\n```")])
+        expect(problems).to_have_count(0)
+
     def test_long_paste_becomes_an_attachment(self):
         self.open()
         self.page.evaluate("""() => {

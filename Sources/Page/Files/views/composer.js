@@ -9,6 +9,8 @@ import { alertReader } from "./announcer.js";
 const longPaste = 20_000;
 /// Bytes of all attachments of one prompt. The server takes bodies of 8 MiB, with images in base64.
 const attachmentLimit = 5_000_000;
+/// The images that models read and browsers show.
+const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 const isPhone = matchMedia("(pointer: coarse)");
 
@@ -21,9 +23,30 @@ function readBase64(file) {
   });
 }
 
+/// The attachment that a file becomes; null if it is neither an image nor a text, or cannot be read, as a folder.
+async function readFile(file) {
+  try {
+    if (imageTypes.includes(file.type)) return { image: await readBase64(file) };
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(await file.arrayBuffer());
+    return text.includes("\0") ? null : { text, name: file.name };
+  } catch {
+    return null;
+  }
+}
+
+/// An attached text in the prompt; that of a file has its name, and a fence that none of its lines closes.
+function promptPart({ text, name }) {
+  if (name === undefined) return text;
+  const longest = (text.match(/`{3,}/g) ?? []).reduce((length, run) => Math.max(length, run.length), 2);
+  const fence = "`".repeat(longest + 1);
+  return `${name}:\n${fence}\n${text}${text.endsWith("\n") ? "" : "\n"}${fence}`;
+}
+
 export class Composer {
-  /// `{text}` or `{image}` each.
+  /// `{text}`, `{text, name}` of a file, or `{image}` each.
   #attachments = [];
+  /// Why files were refused.
+  #problems = new Set();
   #conversation = null;
   #editing = null;
   #saving = null;
@@ -93,6 +116,7 @@ export class Composer {
   #set(text, attachments, editing = null) {
     this.input.value = text;
     [this.#attachments, this.#editing] = [attachments, editing];
+    this.#problems.clear();
     this.#show();
   }
 
@@ -114,9 +138,9 @@ export class Composer {
   }
 
   #submit() {
-    const pasted = this.#attachments.filter((item) => item.text !== undefined).map((item) => item.text);
+    const texts = this.#attachments.filter((item) => item.text !== undefined).map(promptPart);
     const images = this.#attachments.filter((item) => item.image !== undefined).map((item) => item.image);
-    const text = [this.input.value, ...pasted].filter((part) => part.trim()).join("\n\n");
+    const text = [this.input.value, ...texts].filter((part) => part.trim()).join("\n\n");
     if (!text && !images.length) return;
     if (this.submit({ text, images, editing: this.#editing }) === false) return;
     this.#set("", []);
@@ -139,35 +163,44 @@ export class Composer {
   /// Adds files in their order.
   async #addFiles(files) {
     const conversation = this.#conversation;
+    this.#problems.clear();
     for (const file of [...files]) {
-      const isImage = file.type.startsWith("image/");
-      // A folder cannot be read.
-      const content = await (isImage ? readBase64(file) : file.text()).catch(() => null);
+      const isLarge = file.size > attachmentLimit;
+      const item = isLarge ? null : await readFile(file);
       if (this.#conversation !== conversation) return;
-      if (content !== null) this.#add(isImage ? { image: content } : { text: content });
+      if (item) this.#add(item);
+      else this.#refuse(isLarge ? strings.tooLarge : strings.notReadable(file.name));
     }
   }
 
   #add(item) {
     // Four characters of base64 are three bytes.
     const size = [...this.#attachments, item].reduce((sum, { text, image }) => sum + (text === undefined ? (image.length * 3) / 4 : new Blob([text]).size), 0);
-    if (size > attachmentLimit) {
-      alertReader(strings.tooLarge);
-      $("attachments").querySelector(".error")?.remove();
-      $("attachments").append(h("li", { class: "error", text: strings.tooLarge }));
-      return;
-    }
+    if (size > attachmentLimit) return this.#refuse(strings.tooLarge);
     this.#attachments = [...this.#attachments, item];
     if (!this.#editing) saveDraftAttachments(this.#conversation, this.#attachments);
     this.#show();
   }
 
+  #refuse(problem) {
+    this.#problems.add(problem);
+    alertReader(problem);
+    this.#show();
+  }
+
   #show() {
     const chips = this.#attachments.map((item, index) => {
-      const name = item.text === undefined ? strings.image(index + 1) : strings.pastedText(item.text.length);
+      const name = item.text === undefined ? strings.image(index + 1) : strings.attachedText(item.name, item.text.length);
       return h("li", {}, item.image ? h("img", { src: `data:image/png;base64,${item.image}`, alt: "" }) : null, h("span", { text: name }),
         button("×", () => this.#remove(index), { class: "tool", "aria-label": strings.remove(name) }));
     });
+    for (const problem of this.#problems) {
+      chips.push(h("li", { class: "error" }, h("span", { text: problem }), button("×", () => {
+        this.#problems.delete(problem);
+        this.#show();
+        this.input.focus();
+      }, { class: "tool", "aria-label": strings.dismiss })));
+    }
     if (this.#editing) {
       chips.unshift(h("li", {}, h("span", { text: strings.editing }),
         button(strings.cancel, () => this.endEdit(), { class: "tool" })));

@@ -193,7 +193,7 @@ globalThis.announcedCode = (text) => {
 const NAMES = new Set(
   "A BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR LI OL P PRE SPAN STRONG TABLE TBODY TD TH THEAD TR UL".split(" "));
 const VALUES = {
-  class: /^(?:language-[\w+#.-]+|align-(?:left|center|right)|image|box|loose)$/,
+  class: /^(?:language-[\w+#.-]+|align-(?:left|center|right)|image|box|latex|loose)$/,
   href: /^(?:https?:\/\/|mailto:)/,
   rel: /^noopener noreferrer nofollow$/,
   start: /^[0-9]{1,9}$/,

@@ -180,8 +180,24 @@ class ExtensionTests(MarkdownCase):
         self.check("[a](/b) [c](data:text/html,d) ![e](blob:https://f.g/h) [i](https:\\\\j.k)", (
             '<p><a>a</a> <a>c</a> <a class="image">e</a> <a>i</a></p>'))
 
-    def test_html_and_latex_are_text(self):
-        self.check("<b>a</b> $x^2$ \\[y\\]", "<p>&lt;b&gt;a&lt;/b&gt; $x^2$ [y]</p>")
+    def test_html_is_text(self):
+        self.check("<b>a</b>", "<p>&lt;b&gt;a&lt;/b&gt;</p>")
+
+    def test_latex_is_not_changed(self):
+        for text in (r"$a*b*c$", r"$x_1 \cdot x_2$", r"$\$$", r"$$\{a\}_b \, c\\d_e$$", "$$\na_1 \\\\  \n*b*\n$$", r"\(\{x\}\)",
+                     r"\([a](b)\)", r"\[a \\[4pt] b\]"):
+            with self.subTest(text=text):
+                self.check(text, f'<p><span class="latex">{text}</span></p>')
+        self.check(r"**$a*b$** 当$x$时 \(y\).", (
+            '<p><strong><span class="latex">$a*b$</span></strong> 当<span class="latex">$x$</span>时 <span class="latex">\\(y\\)</span>.</p>'))
+
+    def test_other_dollars_and_escapes_are_text(self):
+        for text, html in (
+                ("$5 *and* $6, US$7 *or* 8$", "$5 <em>and</em> $6, US$7 <em>or</em> 8$"), ("$5-$6 $ *a* $", "$5-$6 $ <em>a</em> $"),
+                ("$*a*\nb$", "$<em>a</em>\nb$"), ("$a `$`", "$a <code>$</code>"), ("$$$*a*$$$", "$$$<em>a</em>$$$"),
+                ("\\$*a*$", "$<em>a</em>$"), ("f\\(\\) \\[*a*](b)", "f() [<em>a</em>](b)")):
+            with self.subTest(text=text):
+                self.check(text, f"<p>{html}</p>")
 
     def test_loose_lists_have_a_class(self):
         self.check("- a\n\n- b\n  - c\n  - d", (

@@ -6,6 +6,7 @@ FRAGMENTS = """*|**|***|_|__|~~|~|`|``|```|````|~~~|[|]|](|](http://a.b/c)|](<x 
  "t")| 'u')|#|##|# |###### |####### |- |* |+ |1. |2) |10. |12345678. |> |>|---|***|___|===|=|--|- - -|\\|\\*|\\\\|\\n|&amp;|&#65;|&#x1F600;|&lt|&
 |||a | b|--- | ---|:-: | -:|||-|-|||[ ] |[x] |[x]| |  |   |    |     |\t|\t\t| \t|  \t|\r|\r\n|word|two words|a|1|x y z|foo_bar|snake_case_name
 **bold**|*em* |_em_|`code`|~~gone~~|[text](http://a.b)|![alt](http://a.b/c.png)|![x](data:image/png;base64,AA)|[a](javascript:b)|[[|]]|<b>|</b>
+$|$$|$$$|\\(|\\)|\\[|\\]|$a_b$|\\(a_b\\)|$$a\\\\b$$
 <script>|$x^2$|😀|😀😀|👩‍👩‍👧|漢字かな|漢|ä|é|\u00A0|\u2003|\0|£|“quoted”|...|!|?|,|.|;|:|'|"|{|}|^|%|@|/|//|http|http:|http:/|ww|www|```js|```` md|~~~ x
 """.replace("\n", "|").split("|") + ["|", "| a | b |", "|---|:-:|", "| --- | --- |", "a | b", "--- | ---", "\\|", "| x", "[ ](", "[x] done", "](u 't')"]
 
@@ -19,6 +20,8 @@ SHAPES = {
     "blank lines": "\n", "spaces": " ", "spaces at ends": "a" + " " * 3000 + "\n", "underlined": "a\n=\n", "headings": "# a\n",
     "code": "```\ncode\n", "indented code": "    code\n\n", "table": "| a | b |\n|---|---|\n" + "| x | y |\n" * 50,
     "wide table": "|a" * 60 + "\n" + "|-" * 60 + "\n" + "|\n" * 20000, "pipes": "|", "hard breaks": "a  \n",
+    "LaTeX": "$a$ \\(b\\) $$c$$ \\[d\\] ", "LaTeX that does not end": "\\(a\\[", "dollars": "$a ", "pairs of dollars": "$$ a",
+    "three dollars": "$$a$$$",
 }
 
 

@@ -108,8 +108,9 @@ function appendEvents(element, events, kept = null) {
       text += event.text ?? "";
     } else {
       flush();
-      const added = appendElement(open.at(-1).element, event.kind === "code" ? "code" : "br");
-      if (event.kind === "code") appendText(added, event.text);
+      const names = { code: "code", latex: "span", break: "br" };
+      const added = appendElement(open.at(-1).element, names[event.kind], event.kind === "latex" ? { class: "latex" } : {});
+      if (event.text) appendText(added, event.text);
     }
   }
   flush();

@@ -4,11 +4,21 @@ import { entityAt } from "./entities.js";
 import { INCOMPLETE, autolinkAt, bareAddressAt, linkTailAt } from "./links.js";
 import { withoutEnd } from "./text.js";
 
-const PLAIN = /(?:(?!(?<![a-z0-9])(?:https?:\/\/|www\.)[a-z0-9\u00A1-\uFFFF])[^\n\\`*_~[\]!<&])+/iy;
+const PLAIN = /(?:(?!(?<![a-z0-9])(?:https?:\/\/|www\.)[a-z0-9\u00A1-\uFFFF])[^\n\\`*_~[\]!<&$])+/iy;
 const DELIMITERS = /\*+|_+|~+/y;
 const WHITE_SPACE = /\s/u;
 const PUNCTUATION = /[\p{P}\p{S}]/u;
 const ESCAPABLE = /[!-/:-@[-`{-~]/;
+/**
+ * What stands inside LaTeX, and its end, by its start. Nothing inside looks like another start of the kind, so all attempts together read
+ * a text once. Dollars stay text where they may be prices: inside words, and beside space.
+ */
+const LATEX = {
+  "$": { inside: /(?![\s$])(?:[^\\$`\n]|\\[^\n`])+/y, end: /(?<!\s)\$(?![a-z0-9$])/iy },
+  "$$": { inside: /(?:[^\\$`]|\\[^`]|\$(?!\$))+/y, end: /\$\$(?!\$)/y },
+  "\\(": { inside: /(?:[^\\`]|\\[^()`])+/y, end: /\\\)/y },
+  "\\[": { inside: /(?:[^\\`]|\\[^[\]`])+/y, end: /\\\]/y },
+};
 
 /**
  * Reads text. The first `safe` events, which come from the first `safeLength` characters, stay the same whatever follows: no
@@ -49,6 +59,7 @@ class InlineReader {
     switch (this.#text[this.#offset]) {
     case "\n": return this.#readLineEnd();
     case "\\": return this.#readBackslash();
+    case "$": return this.#readDollars();
     case "`": return this.#readCode();
     case "*": case "_": case "~": return this.#readDelimiters();
     case "!": return this.#text[this.#offset + 1] === "[" ? this.#openBracket("![") : this.#readLiteral("!");
@@ -110,6 +121,7 @@ class InlineReader {
 
   #readBackslash() {
     const next = this.#text[this.#offset + 1] ?? "";
+    if ((next === "(" || next === "[") && this.#readLatex(`\\${next}`)) return;
     if (next === "\n") {
       this.events.push({ kind: "break" });
       this.#readLiteral("\n", 2);
@@ -118,6 +130,30 @@ class InlineReader {
     } else {
       this.#readLiteral("\\");
     }
+  }
+
+  #readDollars() {
+    const dollars = this.#match(/\$+/y);
+    const isInWord = /[a-z0-9]/i.test(this.#text[this.#offset - 1] ?? "");
+    if (isInWord || !(dollars in LATEX) || !this.#readLatex(dollars)) this.#readLiteral(dollars);
+  }
+
+  /** Reads LaTeX, in which nothing else counts. The result is false if it does not end. */
+  #readLatex(start) {
+    const { inside, end } = LATEX[start];
+    inside.lastIndex = this.#offset + start.length;
+    const isEmpty = !inside.test(this.#text);
+    const stop = isEmpty ? this.#offset + start.length : inside.lastIndex;
+    this.steps += stop - this.#offset;
+    end.lastIndex = stop;
+    if (!isEmpty && end.test(this.#text)) {
+      this.events.push({ kind: "latex", text: this.#text.slice(this.#offset, end.lastIndex) });
+      this.#offset = end.lastIndex;
+      return true;
+    }
+    // What follows may end it, or belong to its start or its end.
+    if (stop >= this.#text.length - 1) this.#isUnclear = true;
+    return false;
   }
 
   #readEntity() {

@@ -3,7 +3,7 @@
 /** Characters at the start of a line that may decide which block it belongs to. A longer undecided line is text of a paragraph. */
 export const LINE_LIMIT = 8192;
 
-/** Characters of a paragraph in which emphasis, a link or a code span must end. */
+/** Characters of a paragraph in which emphasis, a link, LaTeX or a code span must end. */
 export const WINDOW = 8192;
 
 /** Open block quotes, lists and list items. Further markers are text. */

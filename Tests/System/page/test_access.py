@@ -253,6 +253,58 @@ class KeyboardTests(PageCase):
         self.assertTrue(self.page.url.endswith("#elsewhere"))
 
 
+class AppearanceTests(PageCase):
+    def box(self, locator):
+        return locator.evaluate("(element) => element.getBoundingClientRect().toJSON()")
+
+    def test_blocks_are_apart(self):
+        self.model.script = lambda exchange: exchange.say("1. one\n\n> A quotation\n\n```py\nprint(1)\n```\n\n- two\n  ```\n  b\n  ```\n")
+        self.open()
+        answer = self.ask("Hello")
+        self.assertGreater(self.box(answer.locator("blockquote"))["top"], self.box(answer.locator("ol"))["bottom"])
+        buttons, codes = (answer.locator(name).all() for name in (".code-bar button", "pre"))
+        self.assertEqual(len(codes), 2)
+        for button, code in zip(buttons, codes, strict=True):
+            self.assertLessEqual(self.box(button)["bottom"], self.box(code)["top"])
+
+    def test_nothing_moves_where_a_person_wants_no_motion(self):
+        rest = threading.Event()
+        self.addCleanup(rest.set)
+        self.model.script = lambda exchange: exchange.until(rest)
+        self.page = self.new_page(reduced_motion="reduce")
+        self.open()
+        self.write("Hello")
+        expect(self.page.locator(".progress")).to_have_text("Waiting for the model…")
+        animation = self.page.locator(".progress").evaluate("(element) => getComputedStyle(element, '::before').animationName")
+        self.assertEqual(animation, "none")
+
+    def test_each_block_has_its_direction(self):
+        self.model.script = lambda exchange: exchange.say("English words.\n\nשלום עולם.\n\nMore.\n\n| a |\n|---|\n| שלום |\n")
+        self.open()
+        answer = self.ask("Hello\nשלום.")
+        ends = """(element) => {
+            const range = document.createRange();
+            range.selectNodeContents(element);
+            const [text, box] = [range.getBoundingClientRect(), element.getBoundingClientRect()];
+            return [text.left - box.left < 2, box.right - text.right < 2];
+        }"""
+        found = [answer.locator("p").nth(index).evaluate(ends) for index in range(3)]
+        self.assertEqual(found, [[True, False], [False, True], [True, False]])
+        expect(answer.locator("td")).to_have_css("unicode-bidi", "plaintext")
+        expect(self.page.locator(".prompt .text")).to_have_css("unicode-bidi", "plaintext")
+
+    def test_paper_has_all_loaded_messages(self):
+        self.model.script = lambda exchange: exchange.say("line\n\n" * 200)
+        self.open()
+        self.ask("Hello")
+        self.page.emulate_media(media="print")
+        for name in ("#composer", "#sidebar", ".tools >> nth=0", "#options"):
+            expect(self.page.locator(name)).to_be_hidden()
+        expect(self.page.locator("#title")).to_be_visible()
+        body, messages = (self.box(self.page.locator(name)) for name in ("body", "#messages"))
+        self.assertGreaterEqual(body["bottom"], messages["bottom"])
+
+
 class PhoneTests(PageCase):
     def setUp(self):
         super().setUp()

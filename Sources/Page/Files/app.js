@@ -25,6 +25,17 @@ async function guard(action) {
   }
 }
 
+/// Does nothing while the same action still runs, as at a double click.
+function once(action) {
+  let isRunning = false;
+  return async (...values) => {
+    if (isRunning) return;
+    isRunning = true;
+    await guard(() => action(...values));
+    isRunning = false;
+  };
+}
+
 function showStatus(text, isError = false) {
   $("status").hidden = !text;
   $("status").textContent = text;
@@ -43,9 +54,9 @@ class App {
     this.list = new MessageList({
       choose: (message) => guard(() => this.conversation.choose(message)),
       edit: (message) => this.composer.fill({ text: message.content ?? "", images: message.images, editing: message }),
-      regenerate: (message) => guard(() => this.conversation.regenerate(message.id, $("model").value || undefined)),
+      regenerate: once((message) => this.conversation.regenerate(message.id, $("model").value || undefined)),
       continue: (message) => this.#continue(message),
-      fork: (message) => guard(() => this.#fork(message)),
+      fork: once((message) => this.#fork(message)),
       details: (message) => guard(async () => (await import("./views/details.js")).showDetails(message.id)),
       retry: (prompt) => this.conversation.retry(prompt),
       takeBack: (prompt) => {

@@ -110,6 +110,23 @@ class AnswerTests(PageCase):
         expect(self.answer()).to_have_text("Nothing to say.")
         expect(self.page.locator("#list a[aria-current]")).to_be_visible()
 
+    def test_double_click_counts_once(self):
+        self.open()
+        self.ask("Hello")
+        requests = []
+        self.page.on("request", lambda request: requests.append(request))
+        rest = self.answer_in_parts(["Another", " one"], [" more"])
+        self.page.get_by_role("button", name="Another answer").dblclick()
+        expect(self.answer()).to_have_text("Another one")
+        rest.set()
+        self.wait_for_end()
+        before = self.page.url
+        self.page.get_by_role("button", name="New from here").dblclick()
+        self.page.wait_for_url(lambda url: url != before)
+        expect(self.answer()).to_have_text("Another one more")
+        posts = [urllib.parse.urlsplit(request.url).path.rsplit("/")[-1] for request in requests if request.method == "POST"]
+        self.assertEqual(posts, ["regenerate", "fork"])
+
     def test_error_is_shown_in_place_and_announced(self):
         def script(exchange):
             exchange.say("Before the fault. ")

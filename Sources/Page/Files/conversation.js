@@ -88,9 +88,20 @@ export class Conversation extends Emitter {
 
   /// The messages that follow the same one as this message and are of its kind: other answers, or edited prompts.
   alternatives(message) {
-    this.#followers ??= Map.groupBy(this.#order, (seq) => this.#predecessor(seq));
+    this.#followers ??= this.#findFollowers();
     return this.#followers.get(this.#predecessor(message.seq)).map((seq) => this.#messages.get(seq))
       .filter((other) => Boolean(other.id) === Boolean(message.id));
+  }
+
+  /// Safari has no `Map.groupBy` before 17.4.
+  #findFollowers() {
+    const followers = new Map();
+    for (const seq of this.#order) {
+      const before = this.#predecessor(seq);
+      if (!followers.has(before)) followers.set(before, []);
+      followers.get(before).push(seq);
+    }
+    return followers;
   }
 
   /// The messages of the branch and the prompts on their way. A prompt that begins a branch stands where it will.

@@ -74,6 +74,23 @@ class AnswerTests(PageCase):
         self.ask("Go on")
         self.assertEqual(self.model.exchange(2).prompts[1], ("assistant", "Answer 1"))
 
+    def test_browser_without_groups_shows_other_answers(self):
+        self.page.add_init_script("delete Map.groupBy;")
+        self.open()
+        self.ask("Hello")
+        self.page.get_by_role("button", name="Another answer").click()
+        expect(self.page.locator(".answer .alternatives")).to_contain_text("2 of 2")
+        self.wait_for_end()
+
+    def test_enter_that_ends_a_composed_word_sends_nothing(self):
+        self.open()
+        prompt = self.page.locator("#prompt")
+        prompt.fill("nihao")
+        is_left_alone = prompt.evaluate(
+            "(field) => field.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', keyCode: 229, bubbles: true, cancelable: true}))")
+        self.assertTrue(is_left_alone)
+        expect(prompt).to_have_value("nihao")
+
     def test_edited_prompt_begins_a_branch(self):
         self.model.script = lambda exchange: exchange.say("To: " + exchange.prompts[-1][1])
         self.open()

@@ -132,7 +132,9 @@ export class Composer {
   }
 
   #key(event) {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing || isPhone.matches) return;
+    // Safari ends the composition of a word before its Enter, which has this code.
+    const isComposing = event.isComposing || event.keyCode === 229;
+    if (event.key !== "Enter" || event.shiftKey || isComposing || isPhone.matches) return;
     event.preventDefault();
     this.#submit();
   }

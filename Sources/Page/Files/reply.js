@@ -20,6 +20,8 @@ export class Reply extends Emitter {
   isConnected = true;
   #position = null;
   #began = null;
+  /// Whether all text comes as it is written. What was written before arrives at once, and says nothing about the speed.
+  #isLive = false;
   #controller = null;
 
   constructor(id, model) {
@@ -52,6 +54,7 @@ export class Reply extends Emitter {
   async read(first) {
     if (this.#controller || this.isOver) return;
     this.#controller = new AbortController();
+    this.#isLive = Boolean(first);
     const path = `replies/${this.id}`;
     try {
       await follow(path, {
@@ -117,7 +120,7 @@ export class Reply extends Emitter {
   #takeLine(line) {
     const { content, thinking, tool_calls: calls } = line.message ?? {};
     if (this.queue) this.#change({ queue: null });
-    if (content || thinking) this.#began ??= performance.now();
+    if (this.#isLive && (content || thinking)) this.#began ??= performance.now();
     if (thinking) {
       this.thinking += thinking;
       this.emit("thinking", thinking);

@@ -411,6 +411,21 @@ class NothingIsLostTests(PageCase):
         self.assertEqual(self.stored()[1]["content"], "The first half, the second half.")
         expect(self.page.locator(".prompt")).to_have_count(1)
 
+    def test_speed_is_unknown_after_a_reload(self):
+        # No answer is too short to be measured.
+        self.page.add_init_script("let time = 0; performance.now = () => { time += 1000; return time; };")
+        rest = self.held()
+        self.open()
+        self.write("Hello")
+        expect(self.answer()).to_have_text("The first half,")
+        self.page.reload()
+        expect(self.answer()).to_have_text("The first half,")
+        rest.set()
+        self.wait_for_end()
+        expect(self.page.locator(".answer .tools")).to_contain_text("7 tokens")
+        expect(self.page.locator(".answer .tools")).not_to_contain_text("tokens/s")
+        expect(self.ask("Again").locator(".tools")).to_contain_text("tokens/s")
+
     def test_stop_works_after_a_reload(self):
         self.held()
         self.open()

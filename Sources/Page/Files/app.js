@@ -16,8 +16,9 @@ import { MessageList } from "./views/messages.js";
 import { editOptions, requestOptions } from "./views/options.js";
 import { Sidebar } from "./views/sidebar.js";
 
-/// Does something; shows the error if it fails.
+/// Does something; shows the error if it fails. The error of what was done before goes.
 async function guard(action) {
+  if ($("status").className === "error") showStatus("");
   try {
     return await action();
   } catch (error) {
@@ -38,9 +39,15 @@ function once(action) {
 
 function showStatus(text, isError = false) {
   $("status").hidden = !text;
-  $("status").textContent = text;
+  $("status").replaceChildren(text);
+  if (isError) $("status").append(button("×", dismissStatus, { class: "tool", "aria-label": strings.dismiss }));
   $("status").className = isError ? "error" : "";
   if (isError) alertReader(text);
+}
+
+function dismissStatus() {
+  showStatus("");
+  $("prompt").focus();
 }
 
 class App {

@@ -148,6 +148,7 @@ export const strings = {
   modelServers: "Model servers",
   adminToken: "Administrator’s token",
   adminNote: "Model servers are changed with CHATTERD_ADMIN_TOKEN, or with a key that has the scope admin. It is kept until the page is closed.",
+  wrongAdminToken: "This is not the administrator’s token.",
   unlock: "Continue",
   noServers: "There is no model server yet.",
   serverName: "Name",

@@ -901,7 +901,17 @@ class ModelServerTests(PageCase):
         self.page.locator("#servers").click()
         self.page.get_by_label("Administrator").fill("a-wrong-token-of-nobody")
         self.page.get_by_role("dialog").get_by_role("button", name="Continue").click()
-        expect(self.page.locator("#status.error")).to_be_visible()
+        status = self.page.locator("#status.error")
+        expect(status).to_contain_text("This is not the administrator’s token.")
+        status.get_by_role("button", name="Dismiss").click()
+        expect(status).to_be_hidden()
+        expect(self.page.locator("#prompt")).to_be_focused()
+        self.page.locator("#servers").click()
+        self.page.get_by_label("Administrator").fill("another-wrong-token")
+        self.page.keyboard.press("Enter")
+        expect(status).to_be_visible()
+        self.unlock()
+        expect(status).to_be_hidden()
 
     def test_mistakes_of_a_description_are_shown(self):
         self.open()

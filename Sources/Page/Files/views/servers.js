@@ -26,8 +26,9 @@ export async function manageServers() {
   try {
     new ServerList(await request("GET", "upstreams"));
   } catch (error) {
+    const isRefused = token && (error.status === 401 || error.status === 403);
     token = null;
-    throw error;
+    throw isRefused ? new Error(strings.wrongAdminToken) : error;
   }
 }
 

@@ -37,6 +37,15 @@ function once(action) {
   };
 }
 
+/// A name in the address. One that is not encoded correctly is the name of no conversation.
+function decoded(name) {
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return name;
+  }
+}
+
 function showStatus(text, isError = false) {
   $("status").hidden = !text;
   $("status").replaceChildren(text);
@@ -81,7 +90,7 @@ class App {
   route() {
     const [name, seq] = location.hash.slice(1).split("/");
     if (!name) return this.fresh(true);
-    return guard(() => this.#open(decodeURIComponent(name), seq ? Number(seq) : null));
+    return guard(() => this.#open(decoded(name), seq ? Number(seq) : null));
   }
 
   go(name) {
@@ -208,7 +217,10 @@ class App {
 
   #showWelcome() {
     const isEmpty = models.isLoaded && models.list.length === 0;
-    if (isEmpty) {
+    if (this.conversation.isMissing && !this.conversation.exists) {
+      const begin = button(strings.newConversation, () => this.fresh(), { class: "primary" });
+      this.list.showNote(strings.noConversation, strings.noConversationNote, begin);
+    } else if (isEmpty) {
       const add = button(strings.addServer, () => this.#manageServers(), { class: "primary" });
       this.list.showNote(strings.noModels, strings.noModelsNote, add);
     } else {

@@ -24,6 +24,8 @@ function replyID(response) {
 export class Conversation extends Emitter {
   /// Whether the server has it.
   exists = false;
+  /// Whether the server was asked for it, and did not have it.
+  isMissing = false;
   /// Whether the server had it, and it was deleted elsewhere.
   isDeleted = false;
   /// The title that it was given, null for none, and whether it is archived; undefined until its feed or a change tells.
@@ -143,6 +145,7 @@ export class Conversation extends Emitter {
       this.exists = true;
     } catch (error) {
       if (error.code !== "conversation_not_found") throw error;
+      this.isMissing = true;
     }
   }
 

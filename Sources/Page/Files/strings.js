@@ -49,6 +49,8 @@ export const strings = {
   exportFile: "Export",
   delete: "Delete",
   deleteQuestion: (title) => `Delete “${title}”? Its messages are gone for ever.`,
+  noConversation: "There is no such conversation.",
+  noConversationNote: "It was deleted, or its address is wrong. A prompt begins a new one here.",
   deletedElsewhere: "This conversation was deleted.",
   loading: "Loading…",
   toEnd: "To the end",

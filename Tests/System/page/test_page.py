@@ -800,6 +800,18 @@ class ConversationListTests(PageCase):
         self.page.locator("#import-file").set_input_files({"name": "a.ndjson", "mimeType": "text/plain", "buffer": b"{}"})
         expect(self.page.locator("#status")).to_contain_text("no export")
 
+    def test_address_without_a_conversation_says_so(self):
+        for address in ("/#nowhere", "/#%E0%A4%A"):
+            self.open(address)
+            expect(self.page.locator("#messages")).to_contain_text("There is no such conversation.")
+            expect(self.page.locator("#status")).to_be_hidden()
+            self.page.locator("#messages").get_by_role("button", name="New conversation").click()
+            expect(self.page.locator("#messages")).to_contain_text("What is on your mind?")
+        self.open("/#nowhere")
+        self.ask("Begin here")
+        self.assertEqual(self.page.evaluate("location.hash"), "#nowhere")
+        self.assertEqual(self.stored()[0]["content"], "Begin here")
+
     def test_all_conversations_are_deleted(self):
         self.open()
         self.ask("One")

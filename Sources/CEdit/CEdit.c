@@ -87,7 +87,7 @@ static void end_or_stop(int signal_number) {
 }
 
 static void handle_signals(void) {
-  static const int signals[] = {SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+  static const int signals[] = {SIGTERM, SIGHUP, SIGTSTP};
   for (size_t index = 0; index < sizeof signals / sizeof *signals; index++) {
     struct sigaction action = {.sa_handler = end_or_stop, .sa_flags = SA_RESTART}, old;
     sigemptyset(&action.sa_mask);

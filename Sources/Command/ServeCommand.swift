@@ -151,7 +151,7 @@ struct ServeCommand: Sendable {
         }
     }
 
-    /// Makes an administrator's token unless one is set: with it the page adds model servers, and nobody knows one otherwise.
+    /// Makes an administrator's token unless one is set, and prints it. The page needs it to add model servers.
     private func offerAdministration(_ configuration: inout Configuration) {
         guard configuration.upstreams.adminToken == nil else { return }
         let digits = Array("0123456789abcdefghjkmnpqrstvwxyz")

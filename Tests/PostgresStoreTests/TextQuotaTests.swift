@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    /// A process that goes on to store finds out by itself, long before it has stored as much as the limit.
+    /// A process measures while it stores. It notices the text of another process before it has stored as much as the limit itself.
     @Test func textIsMeasuredInTheBackground() async throws {
         try await StoreProcesses.run { processes in
             try await store(processes, await quota(processes)).exchange(text(99_000), "ok")

@@ -189,7 +189,7 @@ import Testing
     }
 
     /// An open transaction that has read a table stops a migration of it. The migrator names it, and lets others read in between.
-    @Test func migratorNamesTheSessionWhoseLockItWaitsFor() async throws {
+    @Test func migratorNamesTheOldestTransactionThatUsesTables() async throws {
         let database = try freshDatabase()
         _ = try await migrate(database, [Self.notes])
         let (lines, end) = (LogLines(), DispatchSemaphore(value: 0))

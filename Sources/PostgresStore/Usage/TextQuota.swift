@@ -55,7 +55,7 @@ public final class TextQuota: Sendable {
     private static let answerSize = 16 << 10
     /// The part of a limit that a process stores for a subject between two measurements.
     private static let partOfLimit = 64
-    /// The largest size that is told from others, in bytes: sums with it do not overflow.
+    /// The limit of a measured size, in bytes. A sum with it does not overflow.
     private static let largestSize = 1 << 60
     /// The time between two measurements of a subject.
     private static let interval = Duration.seconds(10)

@@ -72,7 +72,7 @@ public final class UpstreamDirectory {
     private var open: [OpenServer] = []
     /// Whether another server than the built-in one is configured for models.
     private var hasConfiguredModels = false
-    /// Asks the servers for their models, and reports the answers with `learn`; `nil` if nobody can ask.
+    /// Asks the servers for their models, and reports the answers with `learn`; `nil` in a directory that does not use lists.
     public var askForModels: (() async -> Void)?
     /// Does so in the background, if the answers are old.
     public var refreshModels: (() -> Void)?
@@ -171,9 +171,10 @@ public final class UpstreamDirectory {
     public func refusalOfRequest(for name: String) -> ModelError? {
         let targets = targets(for: name)
         guard !targets.isEmpty else { return refusal(of: name) }
+        guard depends(onListsFor: name) else { return nil }
         let away = open.filter { $0.names == nil && $0.answer == .unreachable }
         let hasOthers = hasConfiguredModels || open.contains { $0.names != nil && $0.answer != .unreachable }
-        guard hasOthers, depends(onListsFor: name),
+        guard hasOthers,
             targets.allSatisfy({ target in away.contains { $0.upstream === target.upstream } })
         else { return nil }
         let names = away.map { "\"\($0.upstream.description.name)\"" }.joined(separator: " and ")

@@ -31,7 +31,7 @@ extension ShardUpstreams {
                 .invalidRequest, "Several model servers have this model: \(names). Name one with ?upstream=NAME.")
         }
         if let target = listing.first ?? configured.first { return try Self.resolved(target) }
-        // Of a server with configured models nobody could ask for a new one.
+        // A server with configured models refuses requests for a new model.
         let first = all.first { UpstreamNames($0.description).takesAnyName } ?? all.first
         guard !change.needsModel, let first else {
             throw RelayError(.model(.modelNotFound), "No model server of the kind ollama has this model.")

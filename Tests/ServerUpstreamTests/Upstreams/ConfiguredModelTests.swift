@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// Nobody has configured a model: what the servers list decides, as in the picker of the page.
+    /// No entry has `models`. The lists of the servers decide, as in the picker of the page.
     @Test func modelGoesToTheServerThatListsIt() async throws {
         let pulled = Gate()
         func listing(_ name: String, later: String? = nil) throws -> ScriptedUpstream {

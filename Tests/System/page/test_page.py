@@ -398,7 +398,8 @@ class NothingIsLostTests(PageCase):
         self.page.reload()
         expect(self.page.locator("#prompt")).to_have_value("Half a thought")
 
-    def test_answer_continues_after_a_reload(self):
+    def finish_after_a_reload(self):
+        """Reloads the page in the middle of an answer, and has the model server send the rest."""
         rest = self.held()
         self.open()
         self.write("Hello")
@@ -406,6 +407,9 @@ class NothingIsLostTests(PageCase):
         self.page.reload()
         expect(self.answer()).to_have_text("The first half,")
         rest.set()
+
+    def test_answer_continues_after_a_reload(self):
+        self.finish_after_a_reload()
         expect(self.answer()).to_have_text("The first half, the second half.")
         self.wait_for_end()
         self.assertEqual(self.stored()[1]["content"], "The first half, the second half.")
@@ -414,13 +418,7 @@ class NothingIsLostTests(PageCase):
     def test_speed_is_unknown_after_a_reload(self):
         # No answer is too short to be measured.
         self.page.add_init_script("let time = 0; performance.now = () => { time += 1000; return time; };")
-        rest = self.held()
-        self.open()
-        self.write("Hello")
-        expect(self.answer()).to_have_text("The first half,")
-        self.page.reload()
-        expect(self.answer()).to_have_text("The first half,")
-        rest.set()
+        self.finish_after_a_reload()
         self.wait_for_end()
         expect(self.page.locator(".answer .tools")).to_contain_text("7 tokens")
         expect(self.page.locator(".answer .tools")).not_to_contain_text("tokens/s")

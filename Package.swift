@@ -220,3 +220,9 @@ let package = Package(
         },
     swiftLanguageModes: [.v6]
 )
+
+// script/test builds the tests of some targets only, for the sanitizers.
+if let tested = Context.environment["CHATTERD_TEST_TARGETS"] {
+    let names = Set(tested.split(separator: " ").map { "\($0)Tests" })
+    package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
+}

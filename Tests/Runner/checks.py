@@ -73,7 +73,7 @@ class Check:
     limit: int = 1200
     """Seconds after which it hangs."""
     lane: str = "cores"
-    """`cores`: it uses all cores; `waits`: it mostly waits, and runs beside those; `alone`: it needs the machine for itself."""
+    """`cores`: it uses all cores; `waits`: it mostly waits, and runs beside those, before them in priority."""
 
 
 def swift(*options: str, build: Path | None = None, is_sanitized: bool = False) -> Callable[[Run], None]:
@@ -205,7 +205,8 @@ CHECKS = [
     Check("shell", "shell scripts, with shellcheck", shell, needs="tests", build="", time="0.1", lane="waits"),
     Check("runner", "the runner itself: failures, hangs, crashes and limits are named", runner, needs="tests", build="", time="0.1", lane="waits"),
     Check("swift", "the Swift tests", swift(), build="tests", time="4 / 6", limit=2400),
-    Check("fairness", "the order of three processes before a model server with one slot; the long form: waiting times", fairness, time="0.5 / 4", lane="alone"),
+    Check("fairness", "the order of three processes before a model server with one slot; the long form: waiting times", fairness, time="0.5 / 4", lane="waits"),
+    Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", lane="waits"),
     Check("clients", "curl and Python as clients", clients, time="1", lane="waits"),
     Check("doors", "programs for Ollama, OpenAI and Anthropic at the front doors; the long form: llm and LiteLLM too", doors, time="1 / 3", lane="waits"),
     Check("terminal", "chatter, in pseudo-terminals and in pipes", terminal, build="chatterd chatter", time="1", lane="waits"),
@@ -215,11 +216,10 @@ CHECKS = [
     Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", lane="waits"),
     Check("page", "the web page in Chromium; its Markdown against cmark", page, needs=PAGE, form="long", time="3", limit=2400, lane="waits"),
     Check("models", "llama.cpp's server behind chatterd, with clients at the doors, and with the Swift libraries", models, build="tests", form="long", time="2", lane="waits"),
-    Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", lane="alone"),
     Check("package", "a package elsewhere that depends on this one, without a network", package, build="libraries", form="long", time="2"),
     Check("docc", "the documentation of the libraries, without warnings", documentation, build="libraries", form="long", time="0.5"),
-    Check("thread", "the Swift tests with the thread sanitizer", swift(build=TOP / ".build/thread/debug", is_sanitized=True), build="thread", form="long", time="8", limit=3000),
-    Check("address", "the Swift tests with the address sanitizer", swift(build=TOP / ".build/address/debug", is_sanitized=True), build="address", form="long", time="6", limit=3000),
+    Check("thread", "the Swift tests of what has threads, with the thread sanitizer", swift(build=TOP / ".build/thread/debug", is_sanitized=True), build="thread", form="long", time="20", limit=3000),
+    Check("address", "the Swift tests of what has pointers, with the address sanitizer", swift(build=TOP / ".build/address/debug", is_sanitized=True), build="address", form="long", time="6", limit=3000),
     Check("compose", "docker-compose.yml with Docker or podman", compose, needs="tests", build="", form="long", time="7", limit=1800, lane="waits"),
     Check("attacks", "clients that try to exhaust the memory (CHATTERD=.build/release/chatterd)", attacks, form="named", time="1 / 15"),
     Check("screenshots", "makes pictures of the web page in the folder PICTURES (.build/pictures)", screenshots, needs=PAGE, form="named", time="1"),

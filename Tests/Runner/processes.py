@@ -90,6 +90,14 @@ def kill_group(group: int, number: int) -> None:
         pass
 
 
+def lower_session(leader: int, nice: int) -> None:
+    """Gives a session a lower priority: where Linux groups processes by session, the nice values of processes count within one only."""
+    try:
+        Path(f"/proc/{leader}/autogroup").write_text(str(nice))
+    except OSError:
+        pass  # this kernel does not group, or the command has ended
+
+
 class Commands:
     """The commands of one run of a check. They share a log and a time limit; their CPU time is added up."""
 
@@ -129,6 +137,7 @@ class Commands:
             )
         with Processes.lock:
             Processes.running.add(process.pid)
+        lower_session(process.pid, self.nice)
         try:
             status = self.wait(process)
         finally:

@@ -21,9 +21,15 @@ from report import Result
 DEBUG_OPTIONS = ["--disable-index-store"]
 """Of all debug builds of the scripts, as `debug_build` in script/lib.sh: other options build everything anew."""
 FAST_NAMES = ("ServerTestSupport", "PrivateCluster", "TestProgram", "DevelopmentCluster.", "DevelopmentCluster?", "DevelopmentCluster(")
-SANITIZED = ("thread", "address")
+SANITIZED = {
+    "address": "Basics Cryptography HTTP HTTPClient HTTPServer JSONLog ModelServers Postgres Sockets Terminal",
+    "thread": "Basics ChatterClient ChatterModels Command Cryptography HTTPClient HTTPServer JSONLog Postgres PostgresStore Relay"
+    " ServerAccess ServerConversation ServerDoor ServerReply ServerUpstream Sockets Terminal",
+}
+"""The tests of the targets that have pointers or C, and of those that have threads, locks or tasks."""
 PRODUCTS = ("chatterd", "chatter")
-NICE = 5
+NICE = {"build": 19, "cores": 10, "waits": 0}
+"""Builds go last, and tests that depend on time first."""
 LEAST = 60
 """Seconds that must be left of the limit of a run for a check to begin."""
 
@@ -74,7 +80,10 @@ def build(kind: str) -> list[list[str]]:
     """The commands that build what a check needs."""
     swift = ["swift", "build", *DEBUG_OPTIONS]
     if kind in SANITIZED:
-        return [[*swift, "--build-tests", "--sanitize", kind, "--scratch-path", f".build/{kind}"]]
+        swift = ["env", f"CHATTERD_TEST_TARGETS={SANITIZED[kind]}", *swift, "--sanitize", kind, "--scratch-path", f".build/{kind}"]
+        # The tests of the whole program start it.
+        products = ["chatterdPackageTests", *(["chatterd"] if "Server" in SANITIZED[kind] else [])]
+        return [[*swift, "--product", product] for product in products]
     if kind == "tests":
         return [[*swift, "--build-tests"]]
     if kind == "libraries":
@@ -144,8 +153,7 @@ class Runner:
                 for command in build(kind):
                     commands.run(*command, shown=False)
 
-            # System tests beside a build go first.
-            if (result := self.perform(f"build {kind}", 2400, body, is_live, NICE)).outcome != "passed":
+            if (result := self.perform(f"build {kind}", 2400, body, is_live, NICE["build"])).outcome != "passed":
                 self.broken[kind] = result.outcome
                 return False
             self.built |= {kind, *PRODUCTS, "libraries"} if kind == "tests" else set(kind.split())
@@ -167,20 +175,18 @@ class Runner:
             runs.append(Run(log, commands, self.options.all, rest))
             check.run(runs[0])
 
-        result = self.perform(check.name, check.limit, body, is_live, NICE if check.lane == "cores" else 0)
+        result = self.perform(check.name, check.limit, body, is_live, NICE[check.lane])
         result.swift_tests = runs[0].swift_tests if runs else None
 
     def run(self, checks: list[Check]) -> None:
-        """Runs the checks that need the machine for themselves, and then those that use all cores beside those that mostly wait."""
-        lanes = {lane: [check for check in checks if check.lane == lane] for lane in ("cores", "waits", "alone")}
+        """Runs the checks that use all cores beside those that mostly wait."""
+        lanes = {lane: [check for check in checks if check.lane == lane] for lane in ("cores", "waits")}
         has_two = bool(lanes["cores"] and lanes["waits"])
         if has_two:
             # The system tests need the programs only, and begin while the tests are built.
-            needed = {name for check in lanes["waits"] + lanes["alone"] for name in check.build.split()}
+            needed = {name for check in lanes["waits"] for name in check.build.split()}
             products = " ".join(name for name in PRODUCTS if name in needed)
             self.build(products, True)
-        for check in lanes["alone"]:
-            self.check(check, True)
         beside = threading.Thread(target=lambda: [self.check(check, not has_two) for check in lanes["cores"]])
         beside.start()
         for check in lanes["waits"]:

@@ -42,6 +42,10 @@ class CommandTests(RunnerTestCase):
         self.assertIsInstance(self.failure("bash", "-c", "echo no engine; exit 77"), NotRun)
         self.assertIn("no engine", self.log.text())
 
+    @unittest.skipUnless(Path("/proc/self/autogroup").exists(), "this kernel does not group processes by session")
+    def test_session_has_the_priority_of_its_check(self):
+        Commands(self.log, LONG, LONG, nice=5).run("bash", "-c", "until grep -q 'nice 5$' /proc/self/autogroup; do sleep 0.01; done")
+
     def test_crash_is_named(self):
         self.assertIn("was ended by SIGILL", str(self.failure("bash", "-c", "kill -ILL $$")))
 
@@ -165,6 +169,10 @@ class ReportTests(RunnerTestCase):
     def test_defect_of_the_runner_fails_the_check(self):
         result, = self.results(Check("x", "", lambda one: 1 / 0, build=""))
         self.assertEqual(result.outcome, "failed")
+
+    def test_sanitized_targets_have_tests(self):
+        for name in " ".join(run.SANITIZED.values()).split():
+            self.assertTrue((processes.TOP / "Tests" / f"{name}Tests").is_dir(), name)
 
     def test_names_are_those_of_one_check_each(self):
         names = [check.name for check in CHECKS]

@@ -133,6 +133,8 @@ public final class PrivateCluster: Sendable {
     private func createMigrated() throws {
         try migration.withLock { isDone in
             if isDone { return }
+            // Where the first attempt failed, every test says why.
+            try query("DROP DATABASE IF EXISTS \(PrivateCluster.migrated)", database: "postgres")
             try query("CREATE DATABASE \(PrivateCluster.migrated) TEMPLATE template0", database: "postgres")
             let program = try TestProgram(
                 "chatterd", ["migrate"], environment: ["DATABASE_URL": conninfo(database: PrivateCluster.migrated)])

@@ -55,7 +55,10 @@ struct DatabaseCheck: Sendable {
     func run() async -> [Doctor.Check] {
         do {
             let shard = try Shard(index: 0)
-            let store = PostgresConfiguration(target: try ConnectionTarget(configuration.store.database))
+            var store = PostgresConfiguration(target: try ConnectionTarget(configuration.store.database))
+            // Those of serving: what is too slow for them is too slow for the doctor.
+            store.connectionTimeout = configuration.store.timeout
+            store.timeLimit = configuration.store.timeout
             return await Task(executorPreference: shard) {
                 let pool = PostgresPool(store, on: shard)
                 let checks = await check(pool)

@@ -34,7 +34,9 @@ struct KeysCommand: Sendable {
             database = .conninfo(ConfigurationSecret(cluster.connectionString))
         }
         let shard = try Shard(index: 0)
-        let store = PostgresConfiguration(target: try ConnectionTarget(database))
+        var store = PostgresConfiguration(target: try ConnectionTarget(database))
+        store.connectionTimeout = configuration.store.startTimeout
+        store.timeLimit = configuration.store.startTimeout
         _ = try await Migrator(store.target).run(timeout: configuration.store.startTimeout)
         let result = await Task(executorPreference: shard) { () -> Result<Void, RelayError> in
             let pool = PostgresPool(store, on: shard)

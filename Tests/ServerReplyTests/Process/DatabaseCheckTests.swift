@@ -8,7 +8,8 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct DatabaseCheckTests {
     private func lines(_ database: String, _ more: [String: String] = [:]) async throws -> [String] {
         let configuration = try Configuration(
-            environment: ["DATABASE_URL": database].merging(more) { $1 }, database: .optional)
+            environment: ["DATABASE_URL": database, "CHATTERD_STORE_TIMEOUT": "10m"].merging(more) { $1 },
+            database: .optional)
         return await DatabaseCheck(configuration).run().map(\.description)
     }
 

@@ -117,6 +117,13 @@ struct ServeCommand: Sendable {
         }
         if isDevelopment, let address = application.addresses.first {
             log.announce(Self.invitation(address, model: Self.modelToTry(configuration.upstreams)))
+            if self.configuration.upstreams.adminToken == nil, let token = configuration.upstreams.adminToken {
+                log.announce(
+                    """
+                    model servers are managed at http://\(address)\(AdministrationLink(token.value)) until the next start \
+                    (CHATTERD_ADMIN_TOKEN sets a token that stays)
+                    """)
+            }
         }
         log.event(.info, "started", .version(Version.current), .count(configuration.server.shards))
     }
@@ -151,15 +158,12 @@ struct ServeCommand: Sendable {
         }
     }
 
-    /// Makes an administrator's token unless one is set, and prints it. The page needs it to add model servers.
+    /// Makes an administrator's token unless one is set. The page needs it to add model servers.
     private func offerAdministration(_ configuration: inout Configuration) {
         guard configuration.upstreams.adminToken == nil else { return }
         let digits = Array("0123456789abcdefghjkmnpqrstvwxyz")
         let token = String(SecureRandom.bytes(Self.tokenLength).map { digits[Int($0 & 31)] })
         configuration.upstreams.adminToken = ConfigurationSecret(token)
-        log.announce(
-            "administrator's token until the next start, for \"Model servers\" in the page: \(token) (CHATTERD_ADMIN_TOKEN sets another)"
-        )
     }
 
     /// The number of characters of a token, of five random bits each.

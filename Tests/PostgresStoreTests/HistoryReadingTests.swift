@@ -104,13 +104,13 @@ import Testing
         }
     }
 
-    /// The text and the prompts of failed turns use no memory, and do not count towards the limit.
-    @Test func failedTurnsCostNoMemory() async throws {
+    /// The prompts of turns without an answer use no memory, and do not count towards the limit.
+    @Test func turnsWithoutAnAnswerCostNoMemory() async throws {
         let memory = MemoryBudget(limit: 64 << 20)
         try await StoreProcesses.run(memory: memory) { processes in
             let store = processes.first
             for _ in 0..<8 {
-                try await store.exchange(text(600_000, "p"), text(600_000, "a"), as: .failed)
+                try await store.exchange(text(600_000, "p"), "", as: .failed)
             }
             let opened = try await store.open("q")
             #expect(opened.said == ["user q"] && !opened.history.isTooLarge)

@@ -36,11 +36,41 @@ import Testing
         }
     }
 
-    @Test func incompleteTurnsAreLeftOut() async throws {
+    /// A follow-up to an answer that was stopped or failed means that answer.
+    @Test(arguments: [ReplyState.failed, .cancelled, .interrupted])
+    func answerThatEndedEarlyIsReplayed(state: ReplyState) async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let long = String(repeating: "word ", count: HistoryStatements.inlineLimit)
+            let stopped = try await store.exchange("a", long, as: state)
+            let next = try await store.open("shorter")
+            #expect(next.said == ["user a", "assistant \(long)", "user shorter"])
+            #expect(next.history.omitted.isEmpty)
+            try await store.closeTurn(next.turn, with: next.closing("b", as: state))
+            try await store.choose(try await store.record(stopped))
+            #expect(try await store.open("c").said == ["user a", "assistant \(long)", "user c"])
+        }
+    }
+
+    /// A call has no result: no server would take the request.
+    @Test func answerThatEndedEarlyWithACallIsLeftOut() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("a")
+            let calls = "{\"function\":{\"name\":\"f\",\"arguments\":{}}}"
+            try await store.closeTurn(opened.turn, with: opened.closing("I look.", calls: calls, as: .cancelled))
+            let next = try await store.open("b")
+            #expect(next.said == ["user b"])
+            #expect(omitted(next.history) == ["1-2 not_complete"])
+            await #expect(throws: RelayError.self) { try await store.choose(try await store.record(opened)) }
+        }
+    }
+
+    @Test func turnsWithoutAnAnswerAreLeftOut() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("a", "1")
-            try await store.exchange("b", "half", as: .failed)
+            try await store.exchange("b", "", as: .failed)
             let long = try await store.open("c", "d")
             try await store.closeTurn(long.turn, with: long.closing("", as: .cancelled))
             try await store.exchange("e", "2")
@@ -69,7 +99,7 @@ import Testing
                 appID: "app", with: [ModelMessage(role: "system", content: "s")])
             let first = try await store.exchange("a", "1")
             try await store.exchange("b", "2")
-            let failed = try await store.exchange("c", "3", parent: .reply(first.id), as: .failed)
+            let failed = try await store.exchange("c", "", parent: .reply(first.id), as: .failed)
             let branch = try await store.open("d", parent: .reply(failed.id))
             #expect(branch.said == ["system s", "user a", "assistant 1", "user d"])
             #expect(omitted(branch.history) == ["4-5 branch", "6-7 not_complete"])

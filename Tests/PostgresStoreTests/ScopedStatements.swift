@@ -73,7 +73,7 @@ struct ScopedStatements {
             ConversationStatements.running(in: appID).bound,
             ConversationStatements.keyedReply(appID: appID, key: IdempotencyKey(text: "k", digest: [1])).bound,
             ConversationStatements.openedTurn(appID: appID, id: running, owner: process).bound,
-            ConversationStatements.replyState(of: turn, id: reply).bound,
+            ConversationStatements.isReplayed(turn, id: reply).bound,
             ConversationStatements.total(appID: appID).bound,
             RemovalStatements.isRunning(turn, id: reply).bound,
         ]

@@ -82,6 +82,9 @@ struct KeysCommand: Sendable {
     private func show(_ key: AppKey, _ text: AppKeyText) {
         output("made \(KeyTable.line(of: key, now: Self.now))")
         output("Keep the key: the server stores its digest only, and shows it once.")
+        if key.grant.scopes.contains(.admin) {
+            output("Model servers are managed at the address of the page, followed by \(AdministrationLink(text.text))")
+        }
         output(text.text)
     }
 

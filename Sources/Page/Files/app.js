@@ -71,7 +71,7 @@ class App {
       choose: (message) => guard(() => this.conversation.choose(message)),
       edit: (message) => this.composer.fill({ text: message.content ?? "", images: message.images, editing: message }),
       regenerate: once((message) => this.conversation.regenerate(message.id, $("model").value || undefined)),
-      continue: (message) => this.#continue(message),
+      continue: () => this.#continue(),
       fork: once((message) => this.#fork(message)),
       details: (message) => guard(async () => (await import("./views/details.js")).showDetails(message.id)),
       retry: (prompt) => this.conversation.retry(prompt),
@@ -86,8 +86,14 @@ class App {
 
   // Navigation
 
-  /// Opens the conversation that the address names, or a new one.
+  /// Opens the conversation that the address names, or a new one; or the model servers, with the credential of an administrator's link.
   route() {
+    const administrator = location.hash.match(/^#\/administer\/(.+)$/);
+    if (administrator) {
+      // The credential does not stay in the address.
+      this.fresh(true);
+      return this.#manageServers(decoded(administrator[1]));
+    }
     const [name, seq] = location.hash.slice(1).split("/");
     if (!name) return this.fresh(true);
     return guard(() => this.#open(decoded(name), seq ? Number(seq) : null));
@@ -284,17 +290,10 @@ class App {
       this.conversation.exists ? undefined : chosen.system);
   }
 
-  /// Continues an answer that ended early. A stopped or failed one is not part of the history, so it is sent along.
-  #continue(message) {
-    const { conversation } = this;
+  /// Continues an answer that ended early: its text is part of the history.
+  #continue() {
     const last = { role: "user", content: strings.continuePrompt };
-    const reply = conversation.reply(message);
-    const prompt = conversation.promptOf(message);
-    if (reply.state === "complete" || !prompt) return this.#ask({ messages: [last] }, { text: last.content, images: [] });
-    const { content, images } = prompt;
-    const before = { role: "user", content, ...(images ? { images } : {}) };
-    const messages = [before, { role: "assistant", content: reply.text }, last];
-    return this.#ask({ messages, parent: conversation.parent(prompt) }, { text: last.content, images: [], after: message.seq });
+    return this.#ask({ messages: [last] }, { text: last.content, images: [] });
   }
 
   async #fork(message) {
@@ -308,8 +307,8 @@ class App {
     for (const reply of this.conversation.running()) guard(() => reply.stop());
   }
 
-  #manageServers() {
-    return guard(async () => (await import("./views/servers.js")).manageServers());
+  #manageServers(token) {
+    return guard(async () => (await import("./views/servers.js")).manageServers(token));
   }
 
   async #rename() {

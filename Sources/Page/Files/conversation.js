@@ -381,22 +381,16 @@ export class Conversation extends Emitter {
       if (this.#messages.get(seq).id) last = this.#messages.get(seq);
     }
     if (!last) return;
-    const isComplete = this.reply(last).state === "complete";
-    if (isComplete) await call("POST", `replies/${last.id}/choose`);
+    const { isReplayed } = this.reply(last);
+    if (isReplayed) await call("POST", `replies/${last.id}/choose`);
     this.#choose(last.id);
-    // No prompt can follow a reply that is not complete: the next one follows what is complete before it.
-    if (!isComplete) this.#parent = this.parent(last);
+    // No prompt can follow a reply without an answer: the next one follows what is before it.
+    if (!isReplayed) this.#parent = this.parent(last);
   }
 
-  /// The last complete reply before a message, for `parent`: its id, or `start`. No prompt can follow another one.
+  /// The last reply with an answer before a message, for `parent`: its id, or `start`. No prompt can follow another one.
   parent(message) {
-    return this.branch().findLast((other) => other.seq < message.seq && other.id && this.reply(other).state === "complete")?.id ?? "start";
-  }
-
-  /// The prompt of a reply.
-  promptOf(message) {
-    const branch = this.branch();
-    return branch.slice(0, branch.indexOf(message)).findLast((other) => other.role === "user");
+    return this.branch().findLast((other) => other.seq < message.seq && other.id && this.reply(other).isReplayed)?.id ?? "start";
   }
 
   close() {

@@ -34,6 +34,11 @@ export class Reply extends Emitter {
     return this.state !== "streaming";
   }
 
+  /// Whether the model gets the answer with the next prompts: it is complete, or ended early with a text.
+  get isReplayed() {
+    return this.state === "complete" || (this.isOver && this.text !== "" && this.toolCalls.length === 0);
+  }
+
   /// The tokens of a second, if they are known.
   get speed() {
     return this.counts.speed ?? null;
@@ -145,7 +150,7 @@ export async function readProvenance(id) {
 
 /// Why an answer ended without being complete, for people; null for a complete or running one.
 export function describeEnd(reply) {
-  if (reply.state === "cancelled") return strings.stopped;
+  if (reply.state === "cancelled") return reply.isReplayed ? strings.stopped : strings.stoppedEarly;
   if (reply.state === "interrupted") return reply.error?.text || strings.interrupted;
   if (reply.state === "failed") return reply.error?.text || strings.failed;
   return reply.doneReason === "length" ? strings.cutByLength : null;

@@ -23,7 +23,10 @@ public struct Row {
     public mutating func nextOptionalInt() -> Int? { result.int(index, advance()) }
 
     /// Reads a boolean; `false` for NULL.
-    public mutating func nextBool() -> Bool { result.bool(index, advance()) ?? false }
+    public mutating func nextBool() -> Bool { nextOptionalBool() ?? false }
+
+    /// Reads a boolean; `nil` for NULL.
+    public mutating func nextOptionalBool() -> Bool? { result.bool(index, advance()) }
 
     /// Reads text; empty for NULL. Bytes that are not UTF-8 become U+FFFD.
     public mutating func nextText() -> String { nextOptionalText() ?? "" }

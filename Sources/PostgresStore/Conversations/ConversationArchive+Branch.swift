@@ -46,23 +46,23 @@ extension ConversationArchive {
                 at: 0)
             next = first
         }
-        return (Self.completeTurns(of: found), reservation)
+        return (Self.replayedTurns(of: found), reservation)
     }
 
-    /// The rows of a branch without those of turns that are not complete. Prompts belong to the reply that follows them on the branch, which
+    /// The rows of a branch without those of turns that a history omits. Prompts belong to the reply that follows them on the branch, which
     /// may be another one than that for which they were stored.
-    private static func completeTurns(of branch: [ConversationRow]) -> [ConversationRow] {
-        var isComplete = false
+    private static func replayedTurns(of branch: [ConversationRow]) -> [ConversationRow] {
+        var isReplayed = false
         var rows: [ConversationRow] = []
         for row in branch.reversed() {
             switch row.kind {
             case .message:
                 rows.append(row)
             case .prompt:
-                if isComplete { rows.append(row) }
+                if isReplayed { rows.append(row) }
             case .reply(let reply):
-                isComplete = reply.state == .complete
-                if isComplete { rows.append(row) }
+                isReplayed = reply.state == .complete || reply.state != nil && !row.content.isEmpty && row.extras.isEmpty
+                if isReplayed { rows.append(row) }
             case .choice:
                 break
             }

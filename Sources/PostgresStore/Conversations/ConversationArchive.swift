@@ -117,7 +117,7 @@ public final class ConversationArchive {
 
     // MARK: - Copies
 
-    /// Copies the complete turns of a branch into a conversation that does not exist.
+    /// Copies the turns of a branch that a history has into a conversation that does not exist.
     ///
     /// - Parameter reply: the last reply of the copy; `nil` for the branch of the next prompt.
     /// - Throws: `conversationNotFound`, `conversationExists`, `replyNotFound`, `replyNotComplete`, `historyTooLarge`, `textFull`,
@@ -140,12 +140,10 @@ public final class ConversationArchive {
         }
         guard outcome.hasSource else { throw Self.notFound }
         if reply != nil {
-            guard let state = outcome.replyState else {
+            guard let isReplayed = outcome.isReplayed else {
                 throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
             }
-            guard state == ReplyState.complete.rawValue else {
-                throw RelayError(.replyNotComplete, "This reply is not complete: a copy cannot end with it.")
-            }
+            guard isReplayed else { throw PostgresConversationStore.notReplayed("a copy cannot end with it") }
         }
         guard !outcome.hasTarget else { throw Self.exists }
         throw tooLarge

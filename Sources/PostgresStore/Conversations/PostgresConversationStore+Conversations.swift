@@ -30,11 +30,9 @@ extension PostgresConversationStore {
         defer { signals?.changed(reply.turn.appID) }
         var transaction = Transaction()
         transaction.add(ConversationStatements.choose(reply.turn, id: reply.id))
-        let found = transaction.add(ConversationStatements.replyState(of: reply.turn, id: reply.id))
-        guard let state = try await run(transaction)[found].first else { throw Self.replyNotFound }
-        guard state == ReplyState.complete.rawValue else {
-            throw RelayError(.replyNotComplete, "This reply is not complete: the conversation cannot continue from it.")
-        }
+        let found = transaction.add(ConversationStatements.isReplayed(reply.turn, id: reply.id))
+        guard let isReplayed = try await run(transaction)[found].first else { throw Self.replyNotFound }
+        guard isReplayed else { throw Self.notReplayed("the conversation cannot continue from it") }
     }
 
     public func deleteConversation(appID: String) async throws(RelayError) {

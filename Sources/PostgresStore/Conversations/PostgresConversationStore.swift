@@ -206,7 +206,7 @@ public final class PostgresConversationStore: ConversationStore {
         let version = transaction.add(HistoryStatements.version(of: turn.appID))
         let history = HistoryBatch(of: turn.appID, upTo: turn.number, in: histories, for: reach, &transaction)
         // The last query: a reply that still exists then existed before.
-        let state = transaction.add(ConversationStatements.replyState(of: turn, id: id))
+        let state = transaction.add(ConversationStatements.isReplayed(turn, id: id))
         let results = try await run(transaction)
         guard results[state].count == 1 else { throw HistoryReader.replaced }
         return try await read(
@@ -244,6 +244,11 @@ public final class PostgresConversationStore: ConversationStore {
     var pages: ReplyPages { confinedPages.value }
 
     static let replyNotFound = RelayError(.replyNotFound, "There is no such reply.")
+
+    static func notReplayed(_ consequence: String) -> RelayError {
+        RelayError(
+            .replyNotComplete, "This reply is running, or has ended without an answer: \(consequence).")
+    }
 
     // MARK: - Transactions
 

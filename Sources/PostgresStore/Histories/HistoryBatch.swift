@@ -26,7 +26,7 @@ struct HistoryBatch {
         }
         self.kept = kept
         page = transaction.add(HistoryReader.firstPage(of: appID, behind: kept?.junction ?? 0, upTo: turn))
-        state = kept.map { transaction.add(ConversationStatements.replyState(of: $0.turn, id: $0.id)) }
+        state = kept.map { transaction.add(ConversationStatements.isReplayed($0.turn, id: $0.id)) }
     }
 
     /// The kept history, if its rows are still the same.

@@ -321,7 +321,7 @@ struct HistoryReader {
 
     /// Throws `conversationReplaced` if the reply of the turn is gone: the queries may have read rows of another conversation.
     private mutating func requireReply() async throws(RelayError) {
-        let state = try await run(ConversationStatements.replyState(of: turn, id: id))
+        let state = try await run(ConversationStatements.isReplayed(turn, id: id))
         guard state.count == 1 else { throw Self.replaced }
     }
 

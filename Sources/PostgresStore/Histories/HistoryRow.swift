@@ -11,32 +11,34 @@ struct HistoryRow {
         case prompt
         /// The choice of the reply that the next turn follows. It has no message.
         case choice
-        case completeReply
+        /// A reply that is complete, or ended early with a text, as `ConversationStatements.isReplayed` says.
+        case replayedReply
         case runningReply
-        /// A closed reply that is not complete.
-        case otherReply
+        /// A closed reply without an answer that can be replayed.
+        case omittedReply
 
         /// Whether the row is a reply.
         var isReply: Bool {
             switch self {
-            case .completeReply, .runningReply, .otherReply: true
+            case .replayedReply, .runningReply, .omittedReply: true
             case .seeded, .prompt, .choice: false
             }
         }
 
-        init(state: Span<UInt8>) {
+        /// - Parameter hasOnlyText: whether the row has a text and no further members.
+        init(state: Span<UInt8>, hasOnlyText: Bool) {
             if state.isEmpty {
                 self = .seeded
             } else if state.isEqual(to: "prompt") {
                 self = .prompt
             } else if state.isEqual(to: "complete") {
-                self = .completeReply
+                self = .replayedReply
             } else if state.isEqual(to: "streaming") {
                 self = .runningReply
             } else if state.isEqual(to: "choice") {
                 self = .choice
             } else {
-                self = .otherReply
+                self = hasOnlyText ? .replayedReply : .omittedReply
             }
         }
     }
@@ -65,7 +67,8 @@ struct HistoryRow {
     init(_ fields: Fields) {
         self.fields = fields
         seq = Int64(fields.int(Column.seq) ?? 0)
-        kind = Kind(state: fields.bytes(Column.state))
+        let hasText = fields.isNull(Column.message) || !fields.bytes(Column.message).isEmpty
+        kind = Kind(state: fields.bytes(Column.state), hasOnlyText: hasText && fields.isNull(Column.extras))
         role = MessageRole(fields.bytes(Column.name))
         parent = fields.int(Column.after).map { Int64($0) }
         isIncomplete =

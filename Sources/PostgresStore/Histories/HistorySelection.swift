@@ -4,8 +4,8 @@ import ChatterdRelay
 
 /// Selects the rows of a conversation that are the history of a turn, page by page, newest row first. A value without I/O.
 ///
-/// The history has the rows outside of turns, the turns with complete replies, and the prompts of the turn itself, on the branch that
-/// leads to the turn. A row follows the row above it, unless its link names another one.
+/// The history has the rows outside of turns, the turns whose replies are complete or ended early with a text, and the prompts of the turn
+/// itself, on the branch that leads to the turn. A row follows the row above it, unless its link names another one.
 struct HistorySelection {
     /// A selected row.
     struct Message {
@@ -18,10 +18,10 @@ struct HistorySelection {
     private enum Reply {
         /// The reply of the turn itself.
         case own
-        /// A complete reply. It is selected already, and removed again if it has no prompts.
-        case complete(Int64)
-        /// A reply that is not complete, with its number.
-        case incomplete(Int64, isRunning: Bool, hasPrompts: Bool)
+        /// A reply of the history. It is selected already, and removed again if it has no prompts.
+        case replayed(Int64)
+        /// A reply that the history omits, with its number.
+        case omitted(Int64, isRunning: Bool, hasPrompts: Bool)
         /// None of the rows so far.
         case unknown
     }
@@ -38,7 +38,7 @@ struct HistorySelection {
     private var reach: HistoryReach?
 
     private var reply = Reply.own
-    /// The place of the last complete reply while it has no prompts.
+    /// The place of the last selected reply while it has no prompts.
     private var unconfirmed: Place?
     private var page = 0
     /// The oldest selected message.
@@ -150,16 +150,16 @@ struct HistorySelection {
             return true
         case .seeded:
             return take(row, turn: 0, size, &messages)
-        case .completeReply:
+        case .replayedReply:
             dropUnconfirmed(&messages)
             guard take(row, turn: row.seq, size, &messages) else { return false }
-            reply = .complete(row.seq)
+            reply = .replayed(row.seq)
             unconfirmed = Place(page: page, index: messages.count - 1)
             return true
-        case .runningReply, .otherReply:
+        case .runningReply, .omittedReply:
             dropUnconfirmed(&messages)
             noteJunction(row)
-            reply = .incomplete(row.seq, isRunning: row.kind == .runningReply, hasPrompts: false)
+            reply = .omitted(row.seq, isRunning: row.kind == .runningReply, hasPrompts: false)
             return true
         }
     }
@@ -169,14 +169,14 @@ struct HistorySelection {
         case .own:
             junction = nil
             select(row, turn: turn, size, &messages)
-        case .complete(let number):
+        case .replayed(let number):
             unconfirmed = nil
             select(row, turn: number, size, &messages)
-        case .incomplete(let number, let isRunning, let hasPrompts):
+        case .omitted(let number, let isRunning, let hasPrompts):
             if !hasPrompts {
                 omit(number, .notComplete)
                 if isRunning { newestUnfinished.append(number) }
-                reply = .incomplete(number, isRunning: isRunning, hasPrompts: true)
+                reply = .omitted(number, isRunning: isRunning, hasPrompts: true)
             }
             omit(row.seq, .notComplete)
         case .unknown:
@@ -211,7 +211,7 @@ struct HistorySelection {
         if self.size > limit { isTooLarge = true }
     }
 
-    /// Removes the last complete reply if none of the rows so far is its prompt: its prompts were removed.
+    /// Removes the last selected reply if none of the rows so far is its prompt: its prompts were removed.
     private mutating func dropUnconfirmed(_ messages: inout [Message]) {
         guard let place = unconfirmed.take() else { return }
         count -= 1

@@ -259,7 +259,7 @@ enum ConversationRowStatements {
 
     // MARK: - Copying a branch
 
-    /// Copies the complete turns of a branch into a conversation that does not exist, if they have at most `limit` bytes. The copy has
+    /// Copies the turns of a branch that a history has into a conversation that does not exist, if they have at most `limit` bytes. The copy has
     /// one branch, and other numbers; so it has no provenance, which names numbers.
     ///
     /// - Parameter reply: the last reply; `nil` for the branch of the next prompt.
@@ -277,8 +277,8 @@ enum ConversationRowStatements {
         let isDone: Bool
         /// Whether the source exists.
         let hasSource: Bool
-        /// The state of the given reply; `nil` if it does not exist.
-        let replyState: String?
+        /// Whether histories have the given reply; `nil` if it does not exist.
+        let isReplayed: Bool?
         /// Whether the target existed before.
         let hasTarget: Bool
     }
@@ -288,13 +288,14 @@ enum ConversationRowStatements {
         "fork_conversation", after: .rowScope, .text, .text, .uuid, .text, .text, .int8, .int8, returnsBinary: true,
         sql: """
             WITH RECURSIVE reply AS (
-                SELECT seq, state FROM chatts WHERE appid = $1 AND id = $3 AND turn = seq
+                SELECT seq, \(ConversationStatements.isReplayed("")) AS is_replayed FROM chatts
+                WHERE appid = $1 AND id = $3 AND turn = seq
             ), tip AS (
-                SELECT seq FROM reply WHERE state = 'complete'
+                SELECT seq FROM reply WHERE is_replayed
                 UNION ALL
                 (SELECT seq FROM chatts WHERE appid = $1 AND $3 IS NULL ORDER BY seq DESC LIMIT 1)
             ), \(walk(from: "SELECT seq FROM tip", downTo: "0")), grouped AS (
-                SELECT c.seq, c.state,
+                SELECT c.seq, c.state, \(ConversationStatements.isReplayed("c.")) AS is_replayed,
                     octet_length(c.message) + coalesce(octet_length(c.thinking), 0)
                         + \(AttachmentStatements.size("c.extras")) + \(ConversationStatements.rowCost) AS size,
                     count(*) FILTER (WHERE c.state <> 'prompt') OVER (ORDER BY c.seq DESC) AS number
@@ -303,11 +304,11 @@ enum ConversationRowStatements {
                     WHERE appid = $1 AND seq BETWEEN w.low AND w.high OFFSET 0) AS c
                 WHERE \(isMessage("c."))
             ), kept AS (
-                SELECT seq, state, number, row_number() OVER (ORDER BY seq) AS place,
+                SELECT seq, state, is_replayed, number, row_number() OVER (ORDER BY seq) AS place,
                     (coalesce(sum(size) OVER (ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::bigint AS total,
                     sum(size) OVER () AS size
                 FROM (
-                    SELECT *, bool_or(state = 'complete') OVER turn AND bool_or(state = 'prompt') OVER turn AS is_whole
+                    SELECT *, bool_or(is_replayed) OVER turn AND bool_or(state = 'prompt') OVER turn AS is_whole
                     FROM grouped WINDOW turn AS (PARTITION BY number)) AS turns
                 WHERE state IS NULL OR is_whole
             ), source AS (
@@ -328,18 +329,18 @@ enum ConversationRowStatements {
                 SELECT t.appid, k.place,
                     CASE WHEN k.state IS NOT NULL THEN max(k.place) OVER (PARTITION BY k.number) END,
                     c.name, c.message, c.extras, c.thinking, c.state,
-                    CASE WHEN c.state = 'complete' THEN \(newReplyID(in: "$7")) ELSE gen_random_uuid() END,
+                    CASE WHEN k.is_replayed THEN \(newReplyID(in: "$7")) ELSE gen_random_uuid() END,
                     c.model, c.attempt, c.options, c.last_event, c.time, c.finished,
-                    CASE WHEN c.state = 'complete' THEN k.total END, k.place - 1
+                    CASE WHEN k.is_replayed THEN k.total END, k.place - 1
                 FROM claimed t, kept k JOIN chatts c ON c.appid = $1 AND c.seq = k.seq
             )
-            SELECT EXISTS (SELECT FROM claimed), EXISTS (SELECT FROM source), (SELECT state FROM reply),
+            SELECT EXISTS (SELECT FROM claimed), EXISTS (SELECT FROM source), (SELECT is_replayed FROM reply),
                 EXISTS (SELECT FROM chatts WHERE appid = $2)
                     OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $2)
             """
     ) { row in
         Fork(
-            isDone: row.nextBool(), hasSource: row.nextBool(), replyState: row.nextOptionalText(),
+            isDone: row.nextBool(), hasSource: row.nextBool(), isReplayed: row.nextOptionalBool(),
             hasTarget: row.nextBool())
     }
 

@@ -105,7 +105,17 @@ enum ConversationStatements {
             SELECT FROM gone
             """)
 
-    /// Makes the next turn follow a complete reply, unless it does so already.
+    /// Whether histories have the turn of a reply: it is complete, or it ended early with a text. A call of a tool that ended early has no
+    /// results, without which model servers refuse it; and a turn without an answer would be two messages of a person in a row, which many
+    /// chat templates refuse.
+    static func isReplayed(_ row: String) -> String {
+        """
+        (\(row)state = 'complete' OR \(row)state IN ('failed', 'cancelled', 'interrupted') AND octet_length(\(row)message) > 0
+            AND \(row)extras IS NULL)
+        """
+    }
+
+    /// Makes the next turn follow a reply that histories have, unless it does so already.
     static func choose(_ turn: Turn, id: ReplyID) -> Query<Void> {
         Query(
             chooseStatement, .text(turn.appID), .int8(turn.number), .uuid(id),
@@ -118,7 +128,7 @@ enum ConversationStatements {
             WITH chosen AS MATERIALIZED (
                 SELECT r.seq, l.last, l.total
                 FROM chatts r, \(tip) AS l
-                WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND r.state = 'complete'
+                WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND \(isReplayed("r."))
                     AND l.last <> r.seq AND (l.state = 'choice' AND l.after = r.seq) IS NOT TRUE
             ), \(ConversationRevision.changed(owner: "$4", from: "chosen"))
             INSERT INTO chatts (appid, seq, name, message, state, total, after, opened)
@@ -126,18 +136,16 @@ enum ConversationStatements {
             FROM changed, chosen c
             """)
 
-    /// The state of a reply; no row if the reply is gone.
-    static func replyState(of turn: Turn, id: ReplyID) -> Query<String> {
-        Query(replyStateStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+    /// Whether histories have the turn of a reply; no row if the reply is gone.
+    static func isReplayed(_ turn: Turn, id: ReplyID) -> Query<Bool> {
+        Query(isReplayedStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
     }
 
-    private static let replyStateStatement = Statement(
-        "reply_state", after: .rowScope, .text, .int8, .uuid,
-        sql: """
-            SELECT state FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3
-            """
+    private static let isReplayedStatement = Statement(
+        "is_replayed", after: .rowScope, .text, .int8, .uuid,
+        sql: "SELECT \(isReplayed("")) FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3"
     ) { row in
-        row.nextText()
+        row.nextBool()
     }
 
     /// Whether the reply of the key `k` exists. OFFSET 0 has it looked up by its id: the planner would read all replies of the conversation.

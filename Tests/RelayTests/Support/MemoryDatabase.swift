@@ -13,6 +13,11 @@ final class MemoryDatabase: @unchecked Sendable {
         var id: ReplyID?
         var holder: Int?
         var thinking = ""
+
+        /// Whether histories have the turn of a reply.
+        var isReplayed: Bool {
+            state == .complete || state != nil && !message.content.isEmpty && message.extras == nil
+        }
     }
 
     /// A reply with its journal.
@@ -166,19 +171,17 @@ final class MemoryDatabase: @unchecked Sendable {
     func history(of turn: Turn, limit: Int) -> TurnHistory? {
         guard prompt(of: turn) != nil else { return nil }
         let before = rows(turn.appID).filter { ($0.turn ?? $0.seq) <= turn.number }
-        let states = Dictionary(
-            before.compactMap { row in row.turn.map { ($0, row.seq == $0 ? row.state : nil) } },
-            uniquingKeysWith: { $0 ?? $1 })
+        let replies = Dictionary(before.lazy.filter { $0.turn == $0.seq }.map { ($0.seq, $0) }) { $1 }
         var messages = EncodedConversation()
         var omitted: [PromptReport.Omitted] = []
         for row in before {
-            guard let number = row.turn, number != turn.number, states[number] != .complete else {
+            guard let number = row.turn, number != turn.number, replies[number]?.isReplayed != true else {
                 messages.append(row.message, seq: row.seq, turn: row.turn ?? 0)
                 continue
             }
             omitted.append(number: row.seq, why: .notComplete)
         }
-        let open = states.filter { $0.value == nil && $0.key != turn.number }.keys.sorted()
+        let open = Set(before.compactMap(\.turn)).filter { replies[$0]?.state == nil && $0 != turn.number }.sorted()
         return TurnHistory(
             messages: messages, unfinished: open, isTooLarge: messages.json.count > limit, omitted: omitted)
     }

@@ -232,9 +232,8 @@ import Testing
             let kept = continuation == "none" ? all[2] : all.joined()
             #expect(try stage.storedReply("app").summary == ["assistant", kept, "failed"])
             #expect(exchange.events.filter { $0.name == "reset" }.count == (continuation == "none" ? 2 : 0))
-            // A failed turn is not sent to the model.
             _ = try stage.chat("app", "next")
-            #expect(upstream.requests[3].messages == [["user", "next"]])
+            #expect(upstream.requests[3].messages == [["user", "prompt"], ["assistant", kept], ["user", "next"]])
         }
     }
 

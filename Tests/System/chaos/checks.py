@@ -83,13 +83,13 @@ class Conversation:
         return row if row is not None and row.name == "user" else None
 
     def history(self, prompt: Row) -> list[str]:
-        """The expected messages of the request to the model, as digests: all complete turns on the path to a prompt, and the prompt."""
+        """The expected messages of the request to the model, as digests: the turns with an answer on the path to a prompt, and the prompt."""
         messages: list[str] = []
         row: Row | None = prompt
         counts = True
         while row is not None:
             if row.is_reply:
-                counts = row.state == "complete"
+                counts = row.state == "complete" or bool(row.message) and not row.calls
             if row.state != "choice" and (counts or row.turn is None):
                 messages.append(digest(row.name, row.message, canonical_of(row.calls)))
             row = self.before(row)

@@ -199,9 +199,16 @@ demand "PostgreSQL is on no network" test "$(about postgres '{{.HostConfig.Netwo
 demand "the port is published on the loopback alone" listens_on_loopback
 say "a prompt: $(ask 'Remember the copper kettle.' | text)"
 
-say "taking the stack down and up again"
+say "taking the stack down and up again, with HTTPS"
 quietly "${compose[@]}" down
+script/certificate localhost 127.0.0.1
+CHATTERD_TLS_PORT=$(free_port) CHATTERD_USER=$(($(id -u) == 0 ? 10001 : $(id -u)))
+export CHATTERD_TLS_PORT CHATTERD_USER
+as_root chown "$CHATTERD_USER" chatterd.key
+compose+=(-f docker-compose.yml -f deploy/compose.tls.yml)
 up
+demand "the owner of the key runs chatterd" test "$(status_of chatterd Uid)" = "$CHATTERD_USER"
+demand "HTTPS is served" curl -fsS -o /dev/null --max-time 20 --cacert chatterd.crt "https://127.0.0.1:$CHATTERD_TLS_PORT/readyz"
 answer=$(ask 'What did I say?' | text)
 say "after the restart: $answer"
 [[ $answer == *"copper kettle"* ]] || die "the conversation is lost"

@@ -59,6 +59,10 @@ class AnswerTests(PageCase):
         expect(self.answer()).to_have_text("and its end")
         self.wait_for_end()
         self.assertEqual(self.model.exchange(1).prompts[:2], [("user", "Hello"), ("assistant", "Half an answer")])
+        self.ask("Shorter please")
+        self.assertEqual(
+            [text for _, text in self.model.exchange(2).prompts],
+            ["Hello", "Half an answer", "Continue exactly where you stopped.", "and its end", "Shorter please"])
 
     def test_other_answer_keeps_the_earlier_one(self):
         self.model.script = lambda exchange: exchange.say(f"Answer {len(self.model.exchanges)}")
@@ -905,6 +909,14 @@ class ModelServerTests(PageCase):
         self.row("scripted").get_by_role("button", name="Test").click()
         expect(self.row("scripted").locator(".result")).to_contain_text("tiny began with “Nothing”")
         expect(self.row("scripted").locator(".result")).to_contain_text("Models: tiny, other")
+
+    def test_link_of_an_administrator_opens_the_model_servers(self):
+        self.page.goto(f"{self.gate.url}/#/administer/{ADMIN_TOKEN}")
+        expect(self.row("scripted")).to_be_visible()
+        self.assertNotIn("administer", self.page.url)
+        self.page.reload()
+        expect(self.page.locator("#prompt")).to_be_visible()
+        self.assertNotIn(ADMIN_TOKEN, self.page.evaluate("JSON.stringify([localStorage, sessionStorage, location.href])"))
 
     def test_wrong_token_is_refused(self):
         self.open()

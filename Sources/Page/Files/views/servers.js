@@ -17,8 +17,9 @@ const request = (method, path, body) =>
 
 const path = (name, rest = "") => `upstreams/${encodeURIComponent(name)}${rest}`;
 
-/// Opens the list, after a question for the token if the session may not see it.
-export async function manageServers() {
+/// Opens the list, after a question for the token if none is given and the session may not see it.
+export async function manageServers(given = null) {
+  token = given ?? token;
   if (!token && !session.scopes.includes("admin")) {
     token = await ask(strings.modelServers, strings.adminToken, "", { type: "password", maxlength: 8192, note: strings.adminNote, action: strings.unlock });
     if (!token) return;

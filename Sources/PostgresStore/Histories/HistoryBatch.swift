@@ -11,7 +11,7 @@ struct HistoryBatch {
     var start: Int64 { kept?.junction ?? 0 }
     private let kept: KeptHistory?
     /// The reply of the turn for which the history was kept.
-    private let state: Transaction.Step<String>?
+    private let state: Transaction.Step<Bool>?
 
     /// Adds the queries to a transaction.
     ///

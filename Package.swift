@@ -221,6 +221,16 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
+// script/test fuzz. libFuzzer has the entry point.
+if Context.environment["CHATTERD_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "fuzz",
+            dependencies: [
+                "Basics", "Doors", "HTTP", "Identity", "LanguageModels", "ModelServers", "PostgresStore", "Relay",
+            ].map(module), path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
+}
+
 // script/test builds the tests of some targets only, for the sanitizers.
 if let tested = Context.environment["CHATTERD_TEST_TARGETS"] {
     let names = Set(tested.split(separator: " ").map { "\($0)Tests" })

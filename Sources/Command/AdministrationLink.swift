@@ -1,4 +1,6 @@
-/// The part of an address behind the host that opens the page with an administrator's credential. Browsers do not send a fragment to a server.
+import ChatterdHTTP
+
+/// What behind the address of the page opens it with an administrator's credential. Browsers do not send a fragment to a server.
 struct AdministrationLink: CustomStringConvertible {
     private let credential: String
 
@@ -6,5 +8,5 @@ struct AdministrationLink: CustomStringConvertible {
         self.credential = credential
     }
 
-    var description: String { "/#/administer/\(credential)" }
+    var description: String { "#/administer/\(PathEncoding.segment(credential))" }
 }

@@ -120,7 +120,7 @@ struct ServeCommand: Sendable {
             if self.configuration.upstreams.adminToken == nil, let token = configuration.upstreams.adminToken {
                 log.announce(
                     """
-                    model servers are managed at http://\(address)\(AdministrationLink(token.value)) until the next start \
+                    model servers are managed at http://\(address)/\(AdministrationLink(token.value)) until the next start \
                     (CHATTERD_ADMIN_TOKEN sets a token that stays)
                     """)
             }

@@ -32,7 +32,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case cancelled
         /// The reply does not exist, or belongs to another app.
         case replyNotFound
-        /// The reply is not complete, so it cannot be chosen.
+        /// The reply is running, or ended without an answer, so it cannot be chosen.
         case replyNotComplete
         /// The `Idempotency-Key` was used with another body before.
         case idempotencyKeyReused

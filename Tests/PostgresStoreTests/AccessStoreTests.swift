@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdIdentity
 import ChatterdJSONLog
+import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
@@ -22,12 +23,13 @@ import Testing
     }
 
     private static func registry(
-        _ processes: StoreProcesses, ahead seconds: Int64 = 0
+        _ processes: StoreProcesses, ahead seconds: Int64 = 0,
+        now: @escaping @Sendable () -> Instant = Shard.readClock
     ) -> AccessRegistry {
         AccessRegistry(
             store: AppKeyStore(pool: processes.pool), polled: AppKeyStore(pool: processes.pool),
             sessions: SessionStore(pool: processes.pool),
-            log: Log(descriptor: 2),
+            log: Log(descriptor: 2), now: now,
             ownTime: { WallClock.seconds() + seconds })
     }
 
@@ -48,6 +50,23 @@ import Testing
             for principal in Self.principals(of: new.id) {
                 #expect(!revoked.outdates(principal))
             }
+        }
+    }
+
+    /// A process that is stopped during its first reading would accept credentials for the time of the stop after their end.
+    @Test func slowFirstReadingOfTheClockIsRepeated() async throws {
+        try await StoreProcesses.run { processes in
+            // The database answers in the middle of the first reading. The next ones take no time.
+            let instants = Lock<[UInt64]>([30, 60, 0])
+            let registry = Self.registry(processes) {
+                instants.withLock { left in
+                    let seconds = left.popLast() ?? 30
+                    return Instant(nanoseconds: seconds * 1_000_000_000)
+                }
+            }
+            let before = try await registry.store.timeOfDay() / 1_000_000
+            _ = await registry.refresh()
+            #expect(registry.seconds() >= before)
         }
     }
 

@@ -133,13 +133,14 @@ import Testing
 
     // MARK: - Copies
 
-    @Test func copyHasTheCompleteTurnsOfItsBranch() async throws {
+    @Test func copyHasTheTurnsWithAnAnswerOfItsBranch() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let archive = processes.archive()
             try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "system", content: "s")])
             let first = try await store.exchange("a", "1")
-            try await store.exchange("no", "half", as: .failed)
+            try await store.exchange("cut", "half", as: .failed)
+            try await store.exchange("no", "", as: .failed)
             let second = try await store.exchange("b", "2")
             try await store.exchange("other", "3", parent: .reply(first.id))
             try await store.choose(try await store.record(second))
@@ -149,12 +150,13 @@ import Testing
             try await archive.fork(Self.app, at: nil, to: target, title: "Copy")
             #expect(
                 try await store.open("x", appID: target.text).said == [
-                    "system s", "user a", "assistant 1", "user b", "assistant 2", "user c", "assistant 4", "user x",
+                    "system s", "user a", "assistant 1", "user cut", "assistant half", "user b", "assistant 2", "user c",
+                    "assistant 4", "user x",
                 ])
             let page = try await archive.document(of: target)
-            #expect(page.seqs == Array(1...9) && page.active == page.seqs && page.object["title"] as? String == "Copy")
+            #expect(page.seqs == Array(1...11) && page.active == page.seqs && page.object["title"] as? String == "Copy")
             let ids = page.messages.compactMap { $0["id"] as? String }.compactMap { ReplyID(parsing: $0) }
-            #expect(ids.count == 4 && !ids.contains(first.id))
+            #expect(ids.count == 5 && !ids.contains(first.id))
             // The last one is of the prompt of this test.
             #expect(ids.dropLast().allSatisfy { $0.partition == Partition(of: target.owner) })
             try await archive.fork(Self.app, at: first.id, to: Self.key("short"), title: nil)

@@ -129,12 +129,15 @@ import Testing
         }
     }
 
-    @Test func failedTurnOnTheBranchIsLeftOut() async throws {
+    @Test func answerThatFailedIsOnTheBranch() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
             let one = try await store.exchange("a", "1")
             let failed = try await store.exchange("b", "half", parent: .reply(one.id), as: .failed)
-            #expect(try await store.open("c", parent: .reply(failed.id)).said == ["user a", "assistant 1", "user c"])
+            #expect(
+                try await store.open("c", parent: .reply(failed.id)).said == [
+                    "user a", "assistant 1", "user b", "assistant half", "user c",
+                ])
         }
     }
 
@@ -176,10 +179,10 @@ import Testing
         }
     }
 
-    @Test func onlyCompleteRepliesCanBeChosen() async throws {
+    @Test func replyWithoutAnAnswerCannotBeChosen() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
-            let failed = try await store.exchange("a", "1", as: .failed)
+            let failed = try await store.exchange("a", "\n\n", as: .failed)
             let running = try await store.open("b")
             for reply in [failed, running] {
                 let record = try await store.record(reply)

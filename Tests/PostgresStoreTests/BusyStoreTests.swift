@@ -91,7 +91,10 @@ import Testing
             }
             #expect(try await processes.sql("SELECT after FROM chatts WHERE message = 'd'") == [["<null>"]])
             let history = try await processes.second.history(of: next.turn, for: next.id)
-            #expect(history.said == ["user a", "assistant 1", "user d"])
+            #expect(
+                history.said == [
+                    "user a", "assistant 1", "user b", "assistant text", "user c", "assistant text", "user d",
+                ])
         }
     }
 

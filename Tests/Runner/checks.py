@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -194,6 +195,21 @@ def attacks(run: Run) -> None:
     run.module("attacks", "--seconds 10 --readers 0", "")
 
 
+def fuzz(run: Run) -> None:
+    """Each reader gets the inputs of the corpus, and new ones. An input that ends the process stays in .build/fuzz."""
+    corpus = TOP / "Tests" / "Fuzz" / "Corpus"
+    found = TOP / ".build" / "fuzz" / "found"
+    found.mkdir(parents=True, exist_ok=True)
+    for kept in sorted(path for path in corpus.iterdir() if path.name in (run.arguments or [path.name])):
+        with tempfile.TemporaryDirectory() as new:
+            options = [f"-max_total_time={60 if run.is_long else 10}", "-max_len=4096", "-timeout=600", "-rss_limit_mb=4096", "-print_final_stats=1"]
+            run.commands.run(
+                TOP / ".build" / "fuzz" / "debug" / "fuzz", *options, f"-artifact_prefix={found}/{kept.name}-", new, kept,
+                env={"CHATTERD_FUZZ_TARGET": kept.name}, shown=False,
+            )
+        run.log.say(f"{kept.name}: no input ends it")
+
+
 def compose(run: Run) -> None:
     home = environments.home_of("compose")
     run.commands.run("Tests/System/compose/compose.sh", env={"COMPOSE_PYTHON": str(home / "bin")})
@@ -220,6 +236,7 @@ CHECKS = [
     Check("docc", "the documentation of the libraries, without warnings", documentation, build="libraries", form="long", time="0.5"),
     Check("thread", "the Swift tests of what has threads, with the thread sanitizer", swift(build=TOP / ".build/thread/debug", is_sanitized=True), build="thread", form="long", time="20", limit=3000),
     Check("address", "the Swift tests of what has pointers, with the address sanitizer", swift(build=TOP / ".build/address/debug", is_sanitized=True), build="address", form="long", time="6", limit=3000),
+    Check("fuzz", "readers of what peers send, with libFuzzer: none ends the process, and pieces are read as the whole", fuzz, build="fuzz", form="long", time="3 / 14"),
     Check("compose", "docker-compose.yml with Docker or podman", compose, needs="tests", build="", form="long", time="7", limit=1800, lane="waits"),
     Check("attacks", "clients that try to exhaust the memory (CHATTERD=.build/release/chatterd)", attacks, form="named", time="1 / 15"),
     Check("screenshots", "makes pictures of the web page in the folder PICTURES (.build/pictures)", screenshots, needs=PAGE, form="named", time="1"),

@@ -84,6 +84,9 @@ def build(kind: str) -> list[list[str]]:
         # The tests of the whole program start it.
         products = ["chatterdPackageTests", *(["chatterd"] if "Server" in SANITIZED[kind] else [])]
         return [[*swift, "--product", product] for product in products]
+    if kind == "fuzz":
+        options = ["--sanitize", "fuzzer", "--scratch-path", ".build/fuzz", "--product", "fuzz"]
+        return [["env", "CHATTERD_FUZZ=1", *swift, *options]]
     if kind == "tests":
         return [[*swift, "--build-tests"]]
     if kind == "libraries":

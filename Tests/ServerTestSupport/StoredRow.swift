@@ -41,3 +41,22 @@ private func bytes(ofHex text: String) -> [UInt8] {
     let digits = Array(text.utf8).map { $0 < 58 ? $0 - 48 : $0 - 87 }
     return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
 }
+
+extension Sequence<StoredRow> {
+    /// The messages of the next request to a model, if the rows have no branches.
+    var replayed: [[String]] {
+        var messages: [[String]] = []
+        var prompts: [[String]] = []
+        for row in self {
+            guard let state = row.state else {
+                prompts.append([row.role, row.text])
+                continue
+            }
+            if state == "complete" || row.message.contains(where: { $0 > 0x20 }) {
+                messages += prompts + [[row.role, row.text]]
+            }
+            prompts = []
+        }
+        return messages + prompts
+    }
+}

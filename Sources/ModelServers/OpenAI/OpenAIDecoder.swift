@@ -11,6 +11,8 @@ final class OpenAIDecoder: AnswerDecoder {
     private var events: EventDecoder
     /// A body that is one JSON object, from a server that does not stream, or that reports an error; else `nil`.
     private var wholeBody: ByteBuffer?
+    /// Whether the first byte that is no white space is here. It decides between an event stream and a JSON object.
+    private var isDecided = false
     private var hasBegun = false
     private var calls = OpenAIToolCalls()
     private var usage = OpenAIUsage()
@@ -28,15 +30,21 @@ final class OpenAIDecoder: AnswerDecoder {
 
     func read(_ bytes: Span<UInt8>, _ deliver: AnswerLineHandler) throws(ModelError) -> Bool {
         lines.beginRead()
-        if !hasBegun, isWholeBody(bytes) {
-            hasBegun = true
-            wholeBody = ByteBuffer()
+        var index = 0
+        if !isDecided {
+            while index < bytes.count, bytes[index] <= 0x20 { index += 1 }
+            guard index < bytes.count else { return false }
+            isDecided = true
+            // No event stream begins with a brace.
+            if bytes[index] == UInt8(ascii: "{") {
+                hasBegun = true
+                wholeBody = ByteBuffer()
+            }
         }
         if wholeBody != nil {
-            try collect(bytes)
+            try collect(bytes.extracting(index...))
             return true
         }
-        var index = 0
         var hasProgressed = false
         while index < bytes.count {
             let start = index
@@ -79,14 +87,6 @@ final class OpenAIDecoder: AnswerDecoder {
     }
 
     // MARK: - Bodies
-
-    /// Whether a body that begins with these bytes is JSON. No event stream begins with a brace.
-    private func isWholeBody(_ bytes: Span<UInt8>) -> Bool {
-        guard events.isBetweenEvents else { return false }
-        var index = 0
-        while index < bytes.count, bytes[index] <= 0x20 { index += 1 }
-        return index < bytes.count && bytes[index] == UInt8(ascii: "{")
-    }
 
     private func collect(_ bytes: Span<UInt8>) throws(ModelError) {
         wholeBody?.append(bytes)

@@ -46,6 +46,13 @@ function decoded(name) {
   }
 }
 
+/// Takes the credential of an administrator's link out of the address; undefined if there is none.
+function takeCredential() {
+  const credential = location.hash.match(/^#\/administer\/(.+)$/)?.[1];
+  if (credential) history.replaceState(null, "", location.pathname + location.search);
+  return credential && decoded(credential);
+}
+
 function showStatus(text, isError = false) {
   $("status").hidden = !text;
   $("status").replaceChildren(text);
@@ -71,7 +78,7 @@ class App {
       choose: (message) => guard(() => this.conversation.choose(message)),
       edit: (message) => this.composer.fill({ text: message.content ?? "", images: message.images, editing: message }),
       regenerate: once((message) => this.conversation.regenerate(message.id, $("model").value || undefined)),
-      continue: () => this.#continue(),
+      continue: (message) => this.#continue(message),
       fork: once((message) => this.#fork(message)),
       details: (message) => guard(async () => (await import("./views/details.js")).showDetails(message.id)),
       retry: (prompt) => this.conversation.retry(prompt),
@@ -87,12 +94,10 @@ class App {
   // Navigation
 
   /// Opens the conversation that the address names, or a new one; or the model servers, with the credential of an administrator's link.
-  route() {
-    const administrator = location.hash.match(/^#\/administer\/(.+)$/);
-    if (administrator) {
-      // The credential does not stay in the address.
+  route(credential = takeCredential()) {
+    if (credential) {
       this.fresh(true);
-      return this.#manageServers(decoded(administrator[1]));
+      return this.#manageServers(credential);
     }
     const [name, seq] = location.hash.slice(1).split("/");
     if (!name) return this.fresh(true);
@@ -291,9 +296,9 @@ class App {
   }
 
   /// Continues an answer that ended early: its text is part of the history.
-  #continue() {
+  #continue({ id, seq }) {
     const last = { role: "user", content: strings.continuePrompt };
-    return this.#ask({ messages: [last] }, { text: last.content, images: [] });
+    return this.#ask({ messages: [last], parent: id }, { text: last.content, images: [], after: seq });
   }
 
   async #fork(message) {
@@ -445,6 +450,7 @@ async function admit() {
 async function start() {
   document.documentElement.lang = strings.language;
   fillTexts(document, strings);
+  const credential = takeCredential();
   await admit();
   $("shell").hidden = false;
   $("sign-out").hidden = !session.isSignedIn;
@@ -452,7 +458,7 @@ async function start() {
   const app = new App();
   announceOwner(() => app.leave());
   outbox.resume();
-  app.route();
+  app.route(credential);
   models.refresh();
   app.catalogue.refresh().catch(() => {});
   // So that every dialog opens also while the server is away.

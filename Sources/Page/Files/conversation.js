@@ -371,7 +371,7 @@ export class Conversation extends Emitter {
     await this.sync();
   }
 
-  /// Continues from the newest complete reply at or below a message.
+  /// Continues from the newest reply at or below a message.
   async choose(message) {
     const below = new Set([message.seq]);
     let last = message.id ? message : null;

@@ -23,6 +23,8 @@ export class Reply extends Emitter {
   /// Whether all text comes as it is written. What was written before arrives at once, and says nothing about the speed.
   #isLive = false;
   #controller = null;
+  /// Whether the end is not known, as reading has failed for good.
+  #isUnread = false;
 
   constructor(id, model) {
     super();
@@ -36,7 +38,7 @@ export class Reply extends Emitter {
 
   /// Whether the model gets the answer with the next prompts: it is complete, or ended early with a text.
   get isReplayed() {
-    return this.state === "complete" || (this.isOver && this.text !== "" && this.toolCalls.length === 0);
+    return this.state === "complete" || (this.isOver && !this.#isUnread && /[^\u0000-\u0020]/.test(this.text) && this.toolCalls.length === 0);
   }
 
   /// The tokens of a second, if they are known.
@@ -70,6 +72,7 @@ export class Reply extends Emitter {
       });
       if (!this.isOver && !this.#controller.signal.aborted) await this.#load(path);
     } catch (error) {
+      this.#isUnread = true;
       this.#change({ state: "failed", error: { text: error.message, code: error.code, retryable: true } });
     } finally {
       this.#controller = null;

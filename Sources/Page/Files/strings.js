@@ -108,7 +108,7 @@ export const strings = {
   tokens: (count) => plural(count, "token", "tokens"),
   speed: (speed) => `${number.format(Math.round(speed * 10) / 10)} tokens/s`,
   stopped: "You stopped this answer.",
-  stoppedEarly: "You stopped this answer before it began. The model does not get this prompt again.",
+  stoppedEarly: "You stopped this answer. The model does not get it with the next prompt.",
   stoppedByUser: "Stopped.",
   interrupted: "The answer was interrupted.",
   failed: "The answer failed.",

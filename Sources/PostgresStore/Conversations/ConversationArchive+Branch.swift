@@ -10,7 +10,7 @@ extension ConversationArchive {
     private static let branchCopies = 2
 
     /// The messages that the next prompt of a conversation follows, or that would follow a reply, in order, with their reservation: seeded
-    /// ones, and those of complete turns. None for a conversation that does not exist.
+    /// ones, and those of turns that a history has. None for a conversation that does not exist.
     ///
     /// - Throws: `historyTooLarge` beyond `limit` bytes of text; `overloaded`, `storeUnavailable`.
     public func branch(
@@ -61,7 +61,7 @@ extension ConversationArchive {
             case .prompt:
                 if isReplayed { rows.append(row) }
             case .reply(let reply):
-                isReplayed = reply.state == .complete || reply.state != nil && !row.content.isEmpty && row.extras.isEmpty
+                isReplayed = reply.state == .complete || reply.state != nil && row.content.span.hasText && row.extras.isEmpty
                 if isReplayed { rows.append(row) }
             case .choice:
                 break

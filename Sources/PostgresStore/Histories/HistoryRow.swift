@@ -67,7 +67,7 @@ struct HistoryRow {
     init(_ fields: Fields) {
         self.fields = fields
         seq = Int64(fields.int(Column.seq) ?? 0)
-        let hasText = fields.isNull(Column.message) || !fields.bytes(Column.message).isEmpty
+        let hasText = fields.isNull(Column.message) || fields.bytes(Column.message).hasText
         kind = Kind(state: fields.bytes(Column.state), hasOnlyText: hasText && fields.isNull(Column.extras))
         role = MessageRole(fields.bytes(Column.name))
         parent = fields.int(Column.after).map { Int64($0) }
@@ -96,5 +96,13 @@ struct HistoryRow {
     var extras: Span<UInt8> {
         @_lifetime(borrow self)
         get { fields.bytes(Column.extras) }
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether there is anything but white space and control characters.
+    var hasText: Bool {
+        for index in indices where self[index] > 0x20 { return true }
+        return false
     }
 }

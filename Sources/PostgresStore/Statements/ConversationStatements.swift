@@ -105,13 +105,13 @@ enum ConversationStatements {
             SELECT FROM gone
             """)
 
-    /// Whether histories have the turn of a reply: it is complete, or it ended early with a text. A call of a tool that ended early has no
+    /// Whether histories have the turn of a reply: it is complete, or it ended early with a text that is not blank. A call of a tool that ended early has no
     /// results, without which model servers refuse it; and a turn without an answer would be two messages of a person in a row, which many
     /// chat templates refuse.
     static func isReplayed(_ row: String) -> String {
         """
-        (\(row)state = 'complete' OR \(row)state IN ('failed', 'cancelled', 'interrupted') AND octet_length(\(row)message) > 0
-            AND \(row)extras IS NULL)
+        (\(row)state = 'complete' OR \(row)state IN ('failed', 'cancelled', 'interrupted') AND \(row)extras IS NULL
+            AND \(row)message ~ '[^\\u0001-\\u0020]')
         """
     }
 

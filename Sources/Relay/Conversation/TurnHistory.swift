@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 
 /// The messages that a model gets for a turn.
 public struct TurnHistory: Sendable {
-    /// Complete turns before this one and seeded messages, then the prompts of this turn.
+    /// The turns before this one with an answer and seeded messages, then the prompts of this turn.
     public var messages: EncodedConversation
     /// The earlier turns that are still open, oldest first.
     public var unfinished: [Int64]

@@ -4,7 +4,7 @@ public struct PromptReport: Sendable, Equatable {
     public enum Omission: String, Sendable, CaseIterable {
         /// The message did not fit into the model's context.
         case context
-        /// The turn of the message is not complete.
+        /// The turn of the message is running, or ended without an answer.
         case notComplete = "not_complete"
         /// The message is on another branch.
         case branch

@@ -24,7 +24,7 @@ import Testing
         #expect(relay.database.transcript() == ["user: one", "assistant: half [interrupted]", "user: two"])
         #expect(relay.board.count == 0)
         other.adopt()
-        #expect(try other.answer().prompts == ["user: two"])
+        #expect(try other.answer().prompts == ["user: one", "assistant: half", "user: two"])
         try other.complete("2")
         #expect(relay.database.transcript().last == "assistant: 2 [complete]")
     }

@@ -16,7 +16,7 @@ final class MemoryDatabase: @unchecked Sendable {
 
         /// Whether histories have the turn of a reply.
         var isReplayed: Bool {
-            state == .complete || state != nil && !message.content.isEmpty && message.extras == nil
+            state == .complete || state != nil && message.content.utf8.contains { $0 > 0x20 } && message.extras == nil
         }
     }
 

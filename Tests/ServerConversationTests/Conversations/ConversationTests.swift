@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func failedTurnIsStoredAndNotReplayed() async throws {
+    @Test func failedAnswerIsStoredAndReplayed() async throws {
         let upstream = try ScriptedUpstream(
             .answer(["good"]), .lines([ModelLine.token("half"), ModelLine.error("boom")]), .answer(["better"]))
         try await onStage(upstream: upstream.url) { stage in
@@ -148,7 +148,9 @@ import Testing
             Transcript(try stage.chat("app", "two")).check()
             Transcript(try stage.chat("app", "three")).check()
             #expect(
-                upstream.requests.last?.messages == [["user", "one"], ["assistant", "good"], ["user", "three"]])
+                upstream.requests.last?.messages == [
+                    ["user", "one"], ["assistant", "good"], ["user", "two"], ["assistant", "half"], ["user", "three"],
+                ])
             #expect(
                 try stage.rows("app").map(\.summary) == [
                     ["user", "one"], ["assistant", "good", "complete"], ["user", "two"],

@@ -42,7 +42,7 @@ import Testing
             #expect(try stage.rows("app").count == rows)
             #expect(try other.stop(location).status == 200)
             Transcript(try other.ask("app", "two", adding: #","when_busy":"refuse""#)).check()
-            #expect(upstream.requests.last?.messages == [["user", "two"]])
+            #expect(upstream.requests.last?.messages == [["user", "one"], ["assistant", "Hello"], ["user", "two"]])
         }
     }
 

@@ -88,9 +88,9 @@ import Testing
 
             let (second, newPort, _) = try start(upstream, database: database)
             Transcript(try RawClient.post(port: newPort, "/llmchat", json: chatBody("app", "three"))).check()
-            #expect(
-                upstream.requests.last?.messages == [["user", "one"], ["assistant", "first"], ["user", "three"]])
             let rows = try StoredRow.all("app", in: database, of: .shared())
+            // What the journal had of the second reply depends on the time that it ran.
+            #expect(upstream.requests.last?.messages == rows.dropLast().replayed)
             #expect(rows.filter { $0.role == "user" }.map(\.text) == ["one", "two", "three"])
             #expect(rows.compactMap(\.state) == ["complete", "interrupted", "complete"])
             second.signal(SIGTERM)

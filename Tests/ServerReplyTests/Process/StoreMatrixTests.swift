@@ -227,7 +227,8 @@ import Testing
 
             try stage.cluster.query("DROP TRIGGER refuse ON chatts", database: stage.database)
             Transcript(try stage.chat("app", "two")).check()
-            #expect(upstream.requests.last?.messages == [["user", "two"]])
+            // What the journal had of the replies depends on the time that they ran.
+            #expect(upstream.requests.last?.messages == (try stage.rows("app").dropLast().replayed))
         }
     }
 
@@ -246,7 +247,10 @@ import Testing
             #expect(whole.status == 500 && whole.json["code"] as? String == "reply_not_stored")
             try stage.cluster.query("ALTER TABLE chatts DROP CONSTRAINT secret", database: stage.database)
             Transcript(try stage.chat("app", "two")).check()
-            #expect(upstream.requests.last?.messages == [["user", "two"]])
+            #expect(
+                upstream.requests.last?.messages == [
+                    ["user", "one"], ["assistant", "Hello world"], ["user", "two"],
+                ])
         }
     }
 

@@ -26,7 +26,7 @@ import Testing
             try upstream.waitForClose(of: upstream.requests[0])
             #expect(try stage.storedReply("app").summary == ["assistant", "Hello", "cancelled"])
             Transcript(try stage.chat("app", "two")).check()
-            #expect(upstream.requests.last?.messages == [["user", "two"]])
+            #expect(upstream.requests.last?.messages == [["user", "one"], ["assistant", "Hello"], ["user", "two"]])
         }
     }
 
@@ -92,7 +92,8 @@ import Testing
             first.close()
             try upstream.waitForClose(of: upstream.requests[0])
             Transcript(try stage.chat("app", "three")).check()
-            #expect(upstream.requests.last?.messages == [["user", "three"]])
+            #expect(
+                upstream.requests.last?.messages == [["user", "one"], ["assistant", "Hello"], ["user", "three"]])
         }
     }
 

@@ -89,7 +89,7 @@ class Conversation:
         counts = True
         while row is not None:
             if row.is_reply:
-                counts = row.state == "complete" or bool(row.message) and not row.calls
+                counts = row.state == "complete" or bool(row.message.strip()) and not row.calls
             if row.state != "choice" and (counts or row.turn is None):
                 messages.append(digest(row.name, row.message, canonical_of(row.calls)))
             row = self.before(row)

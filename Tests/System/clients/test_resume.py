@@ -259,7 +259,7 @@ class KilledServerTests(ReplyTestCase):
         self.assertEqual(self.server.rows("SELECT count(*) FROM chatterd_journal"), ["0"])
         self.says("Again.")
         self.whole("And now?")
-        self.assertEqual([text for _, text in self.model.exchanges[-1].prompts], ["And now?"])
+        self.assertEqual([text for _, text in self.model.exchanges[-1].prompts], ["Speak.", reader.text, "And now?"])
 
     def test_on_interrupt_regenerate_restarts_the_reply_under_its_id(self):
         path, reader = self.cut_off(on_interrupt="regenerate")

@@ -128,7 +128,8 @@ class BranchTests(ReplyTestCase):
     def test_a_running_reply_cannot_be_chosen_and_a_stopped_one_can(self):
         self.says_then_waits(["Half"])
         path = self.start()
-        self.model.exchange()  # or the next test may find it
+        with stream(self.url, path=path) as lines:
+            read_until(lines, b"Half")
         self.assert_refused(call(self.url, "POST", f"{path}/choose"), 409, "reply_not_complete")
         stop(self.url, path)
         self.assertEqual(call(self.url, "POST", f"{path}/choose")[::2], (200, {}))

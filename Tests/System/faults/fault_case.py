@@ -170,7 +170,7 @@ class CaseRun:
             score, text, prompt, row = await self._ask_stream()
         self._check_calls()
         self._check_thoughts(row["thinking"] or "", score == "pass")
-        if score == "pass" or row["message"] and not self._calls_of(row):
+        if score == "pass" or row["message"].strip() and not self._calls_of(row):
             self._expected += [prompt, row["message"]]
         if score != "pass" and self._fault.code and not text.startswith(self._fault.code + ":"):
             raise Broken(f"the code is not {self._fault.code}: {text}")

@@ -42,7 +42,7 @@ class FailingModelServerTests(RelayTestCase):
         """The answer to a prompt, in the middle of which its model server is killed."""
         return self.cut_off(self.body("count", model=model), self.slow.kill)
 
-    def test_an_answer_fails_honestly_and_is_not_replayed(self):
+    def test_an_answer_fails_honestly_and_is_replayed(self):
         before = self.ask("hello", model="alone")
         answer = self.ask_and_kill("alone")
         self.assertEqual((answer.kinds[-1], answer.last["retryable"]), ("error", True), answer.last)
@@ -50,7 +50,7 @@ class FailingModelServerTests(RelayTestCase):
         self.assertEqual(answer.stored["state"], "failed")
         self.assertEqual(self.ask("hello", model="alone", app="another").error, "upstream_unavailable")
         self.slow.start()
-        said = [says("user", "hello"), says("assistant", before.text), says("user", "story")]
+        said = [says("user", "hello"), says("assistant", before.text), says("user", "count"), says("assistant", answer.text), says("user", "story")]
         self.assert_same(self.ask("story", model="alone"), self.slow.ask(said))
 
     def test_another_server_continues_the_text(self):

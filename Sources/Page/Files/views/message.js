@@ -237,7 +237,7 @@ export class AnswerView {
       alternatives(message, this.all, actions),
       copyButton(() => reply.text),
       button(strings.regenerate, () => actions.regenerate(message), { class: "tool" }),
-      canContinue && reply.text ? button(strings.continue, () => actions.continue(), { class: "tool" }) : null,
+      canContinue && reply.isReplayed && reply.text ? button(strings.continue, () => actions.continue(message), { class: "tool" }) : null,
       reply.isReplayed ? button(strings.fork, () => actions.fork(message), { class: "tool" }) : null,
       button(strings.details, () => actions.details(message), { class: "tool" }),
       h("span", { class: "meta", text: meta.filter(Boolean).join(" · ") }),

@@ -228,7 +228,8 @@ if Context.environment["CHATTERD_FUZZ"] != nil {
             name: "fuzz",
             dependencies: [
                 "Basics", "Doors", "HTTP", "Identity", "LanguageModels", "ModelServers", "PostgresStore", "Relay",
-            ].map(module), path: "Tests/Fuzz", exclude: ["Corpus"], swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
+            ].map(module), path: "Tests/Fuzz", exclude: ["Corpus"],
+            swiftSettings: settings + [.unsafeFlags(["-parse-as-library"])]))
 }
 
 // script/test builds the tests of some targets only, for the sanitizers.

@@ -195,7 +195,8 @@ enum FuzzTarget: String, CaseIterable, Sendable {
         if let position = CataloguePosition(parsing: text) {
             precondition(CataloguePosition(parsing: position.text)?.text == position.text)
         }
-        return "\(ReplyPosition(parsing: text) as Any) \(ReplyID(parsing: text) as Any) \(ConversationKey(parsing: text))"
+        return
+            "\(ReplyPosition(parsing: text) as Any) \(ReplyID(parsing: text) as Any) \(ConversationKey(parsing: text))"
     }
 
     private static func tokens(_ bytes: [UInt8]) -> String {

@@ -150,7 +150,8 @@ import Testing
             try await archive.fork(Self.app, at: nil, to: target, title: "Copy")
             #expect(
                 try await store.open("x", appID: target.text).said == [
-                    "system s", "user a", "assistant 1", "user cut", "assistant half", "user b", "assistant 2", "user c",
+                    "system s", "user a", "assistant 1", "user cut", "assistant half", "user b", "assistant 2",
+                    "user c",
                     "assistant 4", "user x",
                 ])
             let page = try await archive.document(of: target)

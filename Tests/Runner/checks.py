@@ -236,10 +236,10 @@ CHECKS = [
     Check("docc", "the documentation of the libraries, without warnings", documentation, build="libraries", form="long", time="0.5"),
     Check("thread", "the Swift tests of what has threads, with the thread sanitizer", swift(build=TOP / ".build/thread/debug", is_sanitized=True), build="thread", form="long", time="20", limit=3000),
     Check("address", "the Swift tests of what has pointers, with the address sanitizer", swift(build=TOP / ".build/address/debug", is_sanitized=True), build="address", form="long", time="6", limit=3000),
-    Check("fuzz", "readers of what peers send, with libFuzzer: none ends the process, and pieces are read as the whole", fuzz, build="fuzz", form="long", time="3 / 14"),
     Check("compose", "docker-compose.yml with Docker or podman", compose, needs="tests", build="", form="long", time="7", limit=1800, lane="waits"),
     Check("attacks", "clients that try to exhaust the memory (CHATTERD=.build/release/chatterd)", attacks, form="named", time="1 / 15"),
     Check("screenshots", "makes pictures of the web page in the folder PICTURES (.build/pictures)", screenshots, needs=PAGE, form="named", time="1"),
+    Check("fuzz", "readers of what peers send, with libFuzzer: none ends the process, and pieces are read as the whole", fuzz, build="fuzz", form="named", time="5 / 15"),
     Check("litellm-proxy", "LiteLLM's proxy before a real model server (700 MB)", litellm_proxy, form="named", time="3"),
     Check("llama-cpp-python", "another real model server, which is compiled for minutes", llama_cpp_python, form="named", time="7"),
 ]

@@ -61,7 +61,8 @@ extension ConversationArchive {
             case .prompt:
                 if isReplayed { rows.append(row) }
             case .reply(let reply):
-                isReplayed = reply.state == .complete || reply.state != nil && row.content.span.hasText && row.extras.isEmpty
+                isReplayed =
+                    reply.state == .complete || reply.state != nil && row.content.span.hasText && row.extras.isEmpty
                 if isReplayed { rows.append(row) }
             case .choice:
                 break

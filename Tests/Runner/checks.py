@@ -205,7 +205,7 @@ def fuzz(run: Run) -> None:
             options = [f"-max_total_time={60 if run.is_long else 10}", "-max_len=4096", "-timeout=600", "-rss_limit_mb=4096", "-print_final_stats=1"]
             run.commands.run(
                 TOP / ".build" / "fuzz" / "debug" / "fuzz", *options, f"-artifact_prefix={found}/{kept.name}-", new, kept,
-                env={"CHATTERD_FUZZ_TARGET": kept.name}, shown=False,
+                env={"CHATTERD_FUZZ_TARGET": kept.name, "SWIFT_BACKTRACE": "enable=no"}, shown=False,
             )
         run.log.say(f"{kept.name}: no input ends it")
 

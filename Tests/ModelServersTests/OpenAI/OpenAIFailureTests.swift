@@ -94,6 +94,7 @@ import Testing
         Case("not JSON", token + Stream.event("garbage"), .malformed),
         Case("an array", Stream.event("[]"), .malformed),
         Case("a body that is an error", "{\"error\":{\"message\":\"boom\"}}\n", .failed, says: "boom"),
+        Case("a body that is an error after spaces", "\n {\"error\":{\"message\":\"boom\"}}\n", .failed, says: "boom"),
         Case("a body that is half an object", "{\"choices\":[", .malformed),
         Case(
             "a body that is a whole answer",

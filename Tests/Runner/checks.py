@@ -74,7 +74,7 @@ class Check:
     limit: int = 1200
     """Seconds after which it hangs."""
     lane: str = "cores"
-    """`cores`: it uses all cores; `waits`: it mostly waits, and runs beside those, before them in priority."""
+    """`cores`: it uses all cores; `waits`: it mostly waits, and runs beside those."""
 
 
 def swift(*options: str, build: Path | None = None, is_sanitized: bool = False) -> Callable[[Run], None]:

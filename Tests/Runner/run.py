@@ -84,7 +84,8 @@ def build(kind: str) -> list[list[str]]:
     if kind in SANITIZED:
         swift = ["env", f"CHATTERD_TEST_TARGETS={SANITIZED[kind]}", *swift, "--sanitize", kind, "--scratch-path", f".build/{kind}"]
         # The tests of the whole program start it.
-        products = ["chatterdPackageTests", *(["chatterd"] if "Server" in SANITIZED[kind] else [])]
+        needs_program = any(name.startswith("Server") for name in SANITIZED[kind].split())
+        products = ["chatterdPackageTests", *(["chatterd"] if needs_program else [])]
         return [[*swift, "--product", product] for product in products]
     if kind == "fuzz":
         options = ["--sanitize", "fuzzer", "--scratch-path", ".build/fuzz", "--product", "fuzz"]

@@ -174,6 +174,10 @@ class ReportTests(RunnerTestCase):
         for name in " ".join(run.SANITIZED.values()).split():
             self.assertTrue((processes.TOP / "Tests" / f"{name}Tests").is_dir(), name)
 
+    def test_program_is_sanitized_only_for_tests_that_start_it(self):
+        products = {kind: [command[-1] for command in run.build(kind)] for kind in run.SANITIZED}
+        self.assertEqual(products, {"address": ["chatterdPackageTests"], "thread": ["chatterdPackageTests", "chatterd"]})
+
     def test_names_are_those_of_one_check_each(self):
         names = [check.name for check in CHECKS]
         self.assertEqual(len(names), len(set(names)))

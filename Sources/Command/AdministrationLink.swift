@@ -1,6 +1,7 @@
 import ChatterdHTTP
 
-/// What behind the address of the page opens it with an administrator's credential. Browsers do not send a fragment to a server.
+/// A fragment that opens the page with an administrator's credential, if it follows the address of the page. Browsers send no fragments to
+/// servers.
 struct AdministrationLink: CustomStringConvertible {
     private let credential: String
 

@@ -52,24 +52,25 @@ enum FuzzTarget: String, CaseIterable, Sendable {
 
     private static func requestHead(_ bytes: [UInt8], _ ends: [Int]) -> String {
         var parser = RequestHeadParser()
-        do throws(HTTPError) {
-            for end in ends {
-                guard let head = try parser.parse(bytes.span.extracting(..<end)) else { continue }
-                let framing = (try? BodyFraming.ofRequest(head)).map { "\($0)" } ?? "none"
-                return "\(head) \(parser.consumed) \(framing)"
-            }
-            return "more"
-        } catch {
-            return "\(error.code)"
+        return head(bytes, ends) { bytes throws(HTTPError) in
+            guard let head = try parser.parse(bytes) else { return nil }
+            let framing = (try? BodyFraming.ofRequest(head)).map { "\($0)" } ?? "none"
+            return "\(head) \(parser.consumed) \(framing)"
         }
     }
 
     private static func responseHead(_ bytes: [UInt8], _ ends: [Int]) -> String {
         var parser = ResponseHeadParser()
+        return head(bytes, ends) { bytes throws(HTTPError) in try parser.parse(bytes).map { "\($0)" } }
+    }
+
+    /// Reads growing beginnings of an input until `parse` has a head.
+    private static func head(
+        _ bytes: [UInt8], _ ends: [Int], _ parse: (Span<UInt8>) throws(HTTPError) -> String?
+    ) -> String {
         do throws(HTTPError) {
             for end in ends {
-                guard let head = try parser.parse(bytes.span.extracting(..<end)) else { continue }
-                return "\(head)"
+                if let head = try parse(bytes.span.extracting(..<end)) { return head }
             }
             return "more"
         } catch {

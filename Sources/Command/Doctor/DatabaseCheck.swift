@@ -56,7 +56,7 @@ struct DatabaseCheck: Sendable {
         do {
             let shard = try Shard(index: 0)
             var store = PostgresConfiguration(target: try ConnectionTarget(configuration.store.database))
-            // Those of serving: what is too slow for them is too slow for the doctor.
+            // The timeouts of serving: the doctor is no more patient than requests are.
             store.connectionTimeout = configuration.store.timeout
             store.timeLimit = configuration.store.timeout
             return await Task(executorPreference: shard) {

@@ -26,7 +26,7 @@ struct HistoryRow {
         }
 
         /// - Parameter hasOnlyText: whether the row has a text and no further members.
-        init(state: Span<UInt8>, hasOnlyText: Bool) {
+        init(state: Span<UInt8>, hasOnlyText: @autoclosure () -> Bool) {
             if state.isEmpty {
                 self = .seeded
             } else if state.isEqual(to: "prompt") {
@@ -38,7 +38,7 @@ struct HistoryRow {
             } else if state.isEqual(to: "choice") {
                 self = .choice
             } else {
-                self = hasOnlyText ? .replayedReply : .omittedReply
+                self = hasOnlyText() ? .replayedReply : .omittedReply
             }
         }
     }
@@ -67,13 +67,17 @@ struct HistoryRow {
     init(_ fields: Fields) {
         self.fields = fields
         seq = Int64(fields.int(Column.seq) ?? 0)
-        let hasText = fields.isNull(Column.message) || fields.bytes(Column.message).hasText
-        kind = Kind(state: fields.bytes(Column.state), hasOnlyText: hasText && fields.isNull(Column.extras))
+        kind = Kind(state: fields.bytes(Column.state), hasOnlyText: Self.hasOnlyText(fields))
         role = MessageRole(fields.bytes(Column.name))
         parent = fields.int(Column.after).map { Int64($0) }
         isIncomplete =
             fields.isNull(Column.message)
             || !fields.isNull(Column.extras) && Self.isIncomplete(fields.bytes(Column.extras))
+    }
+
+    /// Whether a row has a text and no further members. A text that is too long for the page is not blank.
+    private static func hasOnlyText(_ fields: Fields) -> Bool {
+        fields.isNull(Column.extras) && (fields.isNull(Column.message) || fields.bytes(Column.message).hasText)
     }
 
     private static func isIncomplete(_ extras: Span<UInt8>) -> Bool {

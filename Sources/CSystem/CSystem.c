@@ -48,6 +48,8 @@ struct csystem_events *csystem_events_create(int capacity) {
     return events;
 }
 
+void csystem_events_destroy(struct csystem_events *events) { free(events); }
+
 int csystem_epoll_wait(int set, struct csystem_events *events, int timeout_ms) {
     int n = epoll_wait(set, events->list, events->capacity, timeout_ms);
     if (n < 0 && errno == EINTR) return 0;

@@ -13,9 +13,6 @@ final class TestServer: Sendable {
     private let log: Lock<[ExchangeRecord]>
     private let reserved: BoundPort?
 
-    /// Shards live as long as the process. Each server has its own, so that other tests do not delay tests of timeouts.
-    private static let allShards = Lock<[Shard]>([])
-
     /// Listens on a port of 127.0.0.1, that of `port` or a free one.
     init(
         shards count: Int = 1, limits: Limits = .longTimeouts, policy: BrowserPolicy = BrowserPolicy(),
@@ -31,7 +28,6 @@ final class TestServer: Sendable {
         hooks.seed = { 7 }
         hooks.onExchangeEnd = { record in log.withLock { $0.append(record) } }
         let shards = try Shard.makeAll(count: count)
-        Self.allShards.withLock { $0 += shards }
         self.shards = shards
         server = Server(
             shards: shards, limits: limits, router: router, policy: policy, hooks: hooks, memory: memory)

@@ -1,7 +1,7 @@
 import ChatterdSockets
 import Synchronization
 
-/// A few shards for all tests: a shard lives as long as the process.
+/// A few shards for all tests.
 enum TestShard {
     private static let all: Result<[Shard], SocketError> = {
         do throws(SocketError) {

@@ -17,8 +17,9 @@ int csystem_epoll_add_level(int set, int fd, uint64_t tag);
 int csystem_epoll_remove(int set, int fd);
 /// Waits; `timeout_ms` -1 waits without limit. EINTR gives 0.
 int csystem_epoll_wait(int set, struct csystem_events *events, int timeout_ms);
-/// Storage for `capacity` events. It is never freed, because shards live as long as the process.
+/// Storage for `capacity` events.
 struct csystem_events *csystem_events_create(int capacity);
+void csystem_events_destroy(struct csystem_events *events);
 uint64_t csystem_event_tag(const struct csystem_events *events, int index);
 uint32_t csystem_event_bits(const struct csystem_events *events, int index);
 

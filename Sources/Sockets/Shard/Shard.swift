@@ -84,7 +84,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         var blocks: [@Sendable () -> Void] = []
     }
 
-    /// Creates a shard and starts it. Shards live as long as the process: their descriptors are never closed.
+    /// Creates a shard and starts it. It ends with its last reference; its streams and tasks have one each.
     ///
     /// - Throws: `system` if the process has no descriptors left.
     public init(index: Int) throws(SocketError) {
@@ -104,9 +104,20 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         now = Self.readClock()
         wheel = TimerWheel(now: now.nanoseconds)
         source = DispatchSource.makeReadSource(fileDescriptor: set, queue: queue)
-        // The handler keeps the shard alive, because its source fires as long as the process runs.
-        source.setEventHandler { [self] in turn() }
+        source.setEventHandler { [weak self] in self?.turn() }
+        source.setCancelHandler { [set, wakeDescriptor, clockDescriptor] in
+            // Later than `cancel`: Dispatch watches the set until then.
+            for descriptor in [set, wakeDescriptor, clockDescriptor] {
+                close(descriptor)
+            }
+        }
         source.activate()
+    }
+
+    deinit {
+        source.cancel()
+        csystem_events_destroy(events)
+        readBuffer.deallocate()
     }
 
     /// Creates `count` shards, but at least one.

@@ -38,6 +38,11 @@ final class TestServer: Sendable {
         self.log = log
     }
 
+    deinit {
+        // The listeners keep the shards until they are closed.
+        Task { [server] in await server.shutDown(within: .zero) }
+    }
+
     /// The number of connections.
     var connectionCount: Int { server.load.total }
 

@@ -13,6 +13,18 @@ private let kept = Lock<DeadlineTimer?>(nil)
         shard = try TestShard.any()
     }
 
+    @Test func shardEndsWithItsLastReference() throws {
+        weak var ended: Shard?
+        do {
+            let shard = try Shard(index: 0)
+            ended = shard
+            let ran = Gate()
+            shard.run { ran.open() }
+            #expect(ran.wait())
+        }
+        try eventually("the shard ends", isTrue: { ended == nil })
+    }
+
     @Test func taskStaysOnItsShardAcrossAwaits() async {
         let shard = shard
         let stayed = await Task(executorPreference: shard) {

@@ -17,7 +17,7 @@ int csystem_epoll_add_level(int set, int fd, uint64_t tag);
 int csystem_epoll_remove(int set, int fd);
 /// Waits; `timeout_ms` -1 waits without limit. EINTR gives 0.
 int csystem_epoll_wait(int set, struct csystem_events *events, int timeout_ms);
-/// Storage for `capacity` events.
+/// Storage for `capacity` events, to be freed with `csystem_events_destroy`.
 struct csystem_events *csystem_events_create(int capacity);
 void csystem_events_destroy(struct csystem_events *events);
 uint64_t csystem_event_tag(const struct csystem_events *events, int index);

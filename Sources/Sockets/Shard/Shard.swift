@@ -84,7 +84,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         var blocks: [@Sendable () -> Void] = []
     }
 
-    /// Creates a shard and starts it. It ends with its last reference; its streams and tasks have one each.
+    /// Creates a shard and starts it. It ends with its last reference. Its open streams and running tasks have references.
     ///
     /// - Throws: `system` if the process has no descriptors left.
     public init(index: Int) throws(SocketError) {
@@ -106,7 +106,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         source = DispatchSource.makeReadSource(fileDescriptor: set, queue: queue)
         source.setEventHandler { [weak self] in self?.turn() }
         source.setCancelHandler { [set, wakeDescriptor, clockDescriptor] in
-            // Later than `cancel`: Dispatch watches the set until then.
+            // Dispatch watches the set until this handler runs.
             for descriptor in [set, wakeDescriptor, clockDescriptor] {
                 close(descriptor)
             }

@@ -239,7 +239,6 @@ public final class Application: Sendable {
         await housekeeper.value.end()
         process.slots.end()
         await closePools()
-        services.onEachShard { $0.release() }
         replyTimer.cancel()
         poolTimer.cancel()
     }

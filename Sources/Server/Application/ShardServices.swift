@@ -27,12 +27,6 @@ final class ShardServices {
         RevocationWatch(responses: revocable, principal: principal)
     }
 
-    /// Closes the idle connections to model servers, and releases what refers to these services. Called last.
-    func release() {
-        upstreams.replace([])
-        chat.journal = nil
-    }
-
     /// Makes the services of a shard from those of the process.
     init(_ process: ProcessServices, pools: ShardPools) {
         let configuration = process.configuration

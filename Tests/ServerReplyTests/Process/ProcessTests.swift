@@ -1,37 +1,17 @@
-import ChatterdBasics
 import ChatterdCommand
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
 import ChatterdJSONLog
 import ChatterdPostgresStore
-import ChatterdSockets
+import ChatterdServer
 import ChatterdTestSupport
 import Foundation
 import Testing
 
-@testable import ChatterdServer
 @testable import ChatterdServerTestSupport
 
 /// The program as a process: signals, crashes, several of them on one database, and its log.
 @Suite(.timeLimit(.minutes(30))) struct ProcessTests {
-    /// A reference that does not keep its shard.
-    private struct WeakShard: @unchecked Sendable {
-        weak var shard: Shard?
-    }
-
-    @Test func stoppedApplicationReleasesItsShards() async throws {
-        let upstream = try ScriptedUpstream.answering(["Hello"])
-        let kept = Lock<[WeakShard]>([])
-        try await onStage(upstream: upstream.url) { stage in
-            let exchange = try stage.chat("app", "one")
-            #expect(exchange.status == 200)
-            kept.withLock { $0 = stage.application.shards.map { WeakShard(shard: $0) } }
-        }
-        try await blocking {
-            try eventually("the shards end", isTrue: { kept.withLock { $0.allSatisfy { $0.shard == nil } } })
-        }
-    }
-
     @Test func sigtermLetsRunningRepliesFinish() async throws {
         let gate = Gate()
         let upstream = try ScriptedUpstream(script(gate))

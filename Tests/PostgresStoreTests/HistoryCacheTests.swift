@@ -53,6 +53,19 @@ import Testing
             junction: 38, messages: messages, omitted: [], skipped: nil)
     }
 
+    @Test func namesOfTheSameCharactersHaveTheirOwnHistories() {
+        let cache = HistoryCache(limit: 1 << 20, budget: MemoryBudget(limit: 64 << 20))
+        let names = ["\u{E9}", "e\u{301}"]
+        for name in names {
+            cache.keep(kept(name, bytes: 1_000))
+        }
+        for name in names {
+            #expect(cache.history(of: name).map { ExactText($0.turn.appID) } == ExactText(name))
+        }
+        cache.remove(names[0])
+        #expect(cache.history(of: names[0]) == nil && cache.history(of: names[1]) != nil)
+    }
+
     @Test func cacheKeepsItsLimit() {
         let budget = MemoryBudget(limit: 64 << 20)
         let cache = HistoryCache(limit: 1 << 20, budget: budget)

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
@@ -74,10 +75,10 @@ public final class FeedReader: Sendable {
     /// The heads of some conversations; none for one that does not exist.
     ///
     /// - Throws: `storeUnavailable`.
-    public func heads(of appIDs: [String]) async throws(RelayError) -> [String: FeedHead] {
-        var heads: [String: FeedHead] = [:]
+    public func heads(of appIDs: [String]) async throws(RelayError) -> [ExactText: FeedHead] {
+        var heads: [ExactText: FeedHead] = [:]
         for row in try await pool.runForRelay(FeedStatements.heads(of: appIDs)) {
-            heads[row.appID] = row.head
+            heads[ExactText(row.appID)] = row.head
         }
         return heads
     }

@@ -12,18 +12,18 @@ public final class HistoryCache: Sendable {
     static let minimumMessages = 32
 
     private struct Generation {
-        var histories: [String: KeptHistory] = [:]
+        var histories: [ExactText: KeptHistory] = [:]
         var bytes = 0
 
         mutating func insert(_ history: KeptHistory) {
             remove(history.turn.appID)
-            histories[history.turn.appID] = history
+            histories[ExactText(history.turn.appID)] = history
             bytes += history.memorySize
         }
 
         @discardableResult
         mutating func remove(_ appID: String) -> KeptHistory? {
-            let removed = histories.removeValue(forKey: appID)
+            let removed = histories.removeValue(forKey: ExactText(appID))
             bytes -= removed?.memorySize ?? 0
             return removed
         }
@@ -58,7 +58,7 @@ public final class HistoryCache: Sendable {
     func history(of appID: String) -> KeptHistory? {
         guard limit > 0 else { return nil }
         return generations.withLock { generations in
-            if let history = generations.young.histories[appID] { return history }
+            if let history = generations.young.histories[ExactText(appID)] { return history }
             guard let history = generations.old.remove(appID) else { return nil }
             insert(history, into: &generations)
             return history

@@ -132,7 +132,7 @@ final class Authenticator {
     ///
     /// - Throws: `unauthorized` unless it is valid; errors of the store.
     private func validKey(_ id: String, of owner: Owner?, now: Int64) async throws(RelayError) -> AppKey {
-        guard let key = try await registry.store.find(id), key.isValid(at: now), key.grant.app == owner?.app else {
+        guard let owner, let key = try await registry.store.find(id), key.isValid(at: now), key.isOf(owner) else {
             throw RelayError(AccessError(.unauthorized, "The key behind the credential has expired or is revoked."))
         }
         return key
@@ -155,14 +155,20 @@ final class Authenticator {
             throw RelayError(AccessError(.unauthorized, error.message))
         }
         let grant = try await registry.verify(token, now: now)
-        guard let key = try await registry.store.find(grant.key), key.isValid(at: now), key.grant.app == grant.owner.app
-        else { throw RelayError(AccessError(.unauthorized, "The key behind the token has expired or is revoked.")) }
+        guard let key = try await registry.store.find(grant.key), key.isValid(at: now), key.isOf(grant.owner) else {
+            throw RelayError(AccessError(.unauthorized, "The key behind the token has expired or is revoked."))
+        }
         var principal = Principal(
             grant, issuedAt: token.claims.issuedAt ?? 0,
             expiresAt: min(token.claims.expiresAt ?? 0, key.grant.expiresAt ?? .max))
         principal.keyAllowance = key.grant.allowance
         return principal
     }
+}
+
+extension AppKey {
+    /// Whether the key belongs to the app of an owner.
+    fileprivate func isOf(_ owner: Owner) -> Bool { ExactText(grant.app) == ExactText(owner.app) }
 }
 
 extension Principal {

@@ -20,7 +20,7 @@ final class ConversationFeeds {
     /// The time for which the feeds wait while the store is unavailable.
     private let storeRetryTimeout: Duration
 
-    private var feeds: [String: [ObjectIdentifier: ConversationFeed]] = [:]
+    private var feeds: [ExactText: [ObjectIdentifier: ConversationFeed]] = [:]
     private var isStopping = false
     private var timer: DeadlineTimer?
     private var isPolling = false
@@ -85,10 +85,10 @@ final class ConversationFeeds {
     // MARK: - Members
 
     private func add(_ feed: ConversationFeed) {
-        let appID = feed.key.text
+        let appID = ExactText(feed.key.text)
         if feeds[appID] == nil {
             let feeds = Confined(self, to: shard)
-            signals.follow(appID, onShard: shard.index) { [shard] in
+            signals.follow(appID.text, onShard: shard.index) { [shard] in
                 shard.run { feeds.value.wake(appID) }
             }
         }
@@ -99,12 +99,12 @@ final class ConversationFeeds {
     }
 
     private func remove(_ feed: ConversationFeed) {
-        let appID = feed.key.text
+        let appID = ExactText(feed.key.text)
         guard feeds[appID]?.removeValue(forKey: ObjectIdentifier(feed)) != nil else { return }
         slots.release(feed.key.owner)
         if feeds[appID]?.isEmpty == true {
             feeds[appID] = nil
-            signals.unfollow(appID, onShard: shard.index)
+            signals.unfollow(appID.text, onShard: shard.index)
         }
         if feeds.isEmpty {
             timer?.cancel()
@@ -113,7 +113,7 @@ final class ConversationFeeds {
         }
     }
 
-    private func wake(_ appID: String) {
+    private func wake(_ appID: ExactText) {
         guard let followed = feeds[appID] else { return }
         for feed in followed.values {
             feed.wake()
@@ -149,7 +149,7 @@ final class ConversationFeeds {
         let followed = Array(feeds.keys)
         guard !followed.isEmpty else { return }
         do throws(RelayError) {
-            let heads = try await reader.heads(of: followed)
+            let heads = try await reader.heads(of: followed.map(\.text))
             outageBegan = nil
             for appID in followed {
                 for feed in (feeds[appID] ?? [:]).values {

@@ -56,6 +56,15 @@ import Testing
         #expect(count > 31 * Self.mebi && count <= 32 * Self.mebi)
     }
 
+    @Test func slowReadersLeaveRoomForBodies() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        var outputs: [MemoryReservation] = []
+        while !budget.isTightForOutput {
+            outputs.append(try #require(budget.reserve(Self.mebi, for: .output)))
+        }
+        #expect(budget.reserve(15 * Self.mebi, for: .body) != nil)
+    }
+
     @Test func memoryOfTheProcessAtItsStartCounts() {
         let budget = MemoryBudget(limit: 64 * Self.mebi) { 40 * Self.mebi }
         #expect(budget.usedBytes == 40 * Self.mebi && budget.isTight)

@@ -7,7 +7,7 @@ import Testing
 
 /// The start of servers that need keys, and requests that a proxy has passed on.
 @Suite(.timeLimit(.minutes(30))) struct AccessModeTests {
-    @Test(arguments: ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"])
+    @Test(arguments: ["Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via"])
     func forwardedRequestIsRefusedUnlessTheModeIsChosen(field: String) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         let fields = [(field, "x")]

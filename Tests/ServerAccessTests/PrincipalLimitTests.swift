@@ -73,6 +73,36 @@ import Testing
         }
     }
 
+    @Test func appHasHalfOfTheConnections() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream { _ in
+            [.streamHead, .wait(for: gate), .chunk(ModelLine.token("Hello")), .chunk(ModelLine.done()), .endChunks]
+        }
+        let environment = withKeys.merging([.maximumConnections: "8"]) { $1 }
+        try await onStage(upstream: upstream.url, environment: environment) { stage in
+            let (shop, other) = (try stage.makeKey("shop"), try stage.makeKey("other"))
+            let open = try (0..<4).map { number in
+                let client = try RawClient(port: stage.port)
+                let body = prompt("one", adding: #","conversation":"c\#(number)""#)
+                client.request(
+                    "POST", "/llmchat", fields: [("Authorization", "Bearer \(shop)")], body: Array(body.utf8))
+                #expect(try client.readHead().status == 200)
+                return client
+            }
+            let refused = try stage.call("GET", "/conversations", as: shop)
+            #expect(refused.status == 503 && refused.json["code"] as? String == "overloaded", "\(refused.text)")
+            #expect(try stage.call("GET", "/conversations", as: other).status == 200)
+            // What ends a request needs none of the share.
+            #expect(try stage.call("DELETE", "/conversations/none", as: shop).status == 200)
+            gate.open()
+            for client in open {
+                #expect(client.readEvents().contains { $0.data?.contains("Hello") == true })
+            }
+            try eventually(
+                "the share is free", isTrue: { try stage.call("GET", "/conversations", as: shop).status == 200 })
+        }
+    }
+
     /// The requests and tokens of today.
     private static func usage(_ stage: Stage, _ key: String) throws -> [String: Int] {
         let today = try stage.call("GET", "/usage", as: key).json["today"] as? [String: Any]

@@ -38,6 +38,10 @@ public final class MemoryBudget: Sendable {
     /// Whether more than half of the budget is in use. Buffers that only improve speed stay small then.
     public var isTight: Bool { usedBytes > limit / 2 }
 
+    /// Whether output waits where it comes from rather than for a slow reader: a quarter of the budget is in use. Request bodies may use
+    /// half of it, so that slow readers leave them room.
+    public var isTightForOutput: Bool { usedBytes > limit / 4 }
+
     /// Reserves `count` bytes; `nil` if the share of `use` has no room for them.
     public func reserve(_ count: Int, for use: MemoryUse) -> MemoryReservation? {
         guard admit(count, for: use, of: count) else { return nil }

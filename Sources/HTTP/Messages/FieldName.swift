@@ -58,6 +58,7 @@ public struct FieldName: Sendable, Hashable {
     public static let transferEncoding = FieldName(lowercase: "transfer-encoding")
     public static let upgrade = FieldName(lowercase: "upgrade")
     public static let vary = FieldName(lowercase: "vary")
+    public static let via = FieldName(lowercase: "via")
     public static let wwwAuthenticate = FieldName(lowercase: "www-authenticate")
     public static let xAPIKey = FieldName(lowercase: "x-api-key")
     public static let xAppID = FieldName(lowercase: "x-app-id")
@@ -75,6 +76,7 @@ public struct FieldName: Sendable, Hashable {
     public static let xRateLimitRemainingTokens = FieldName(lowercase: "x-ratelimit-remaining-tokens")
     public static let xRateLimitResetRequests = FieldName(lowercase: "x-ratelimit-reset-requests")
     public static let xRateLimitResetTokens = FieldName(lowercase: "x-ratelimit-reset-tokens")
+    public static let xRealIP = FieldName(lowercase: "x-real-ip")
     public static let xRequestID = FieldName(lowercase: "x-request-id")
 }
 

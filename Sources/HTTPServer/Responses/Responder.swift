@@ -30,6 +30,9 @@ public final class Responder {
     /// Called once if the client disconnects, or stops reading for too long, before the response is complete.
     public var onClientGone: (() -> Void)?
 
+    /// An object that is released when the exchange has ended.
+    public var held: AnyObject?
+
     /// Called when the system has accepted all output, after a time when it had not.
     var onDrained: (() -> Void)?
     /// Called after each period of silence that the stream set.
@@ -322,6 +325,7 @@ public final class Responder {
         phase = .ended
         connection = nil
         self.onClientGone = nil
+        held = nil
         onDrained = nil
         onSilence = nil
         if isLost {

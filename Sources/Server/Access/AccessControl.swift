@@ -13,10 +13,12 @@ typealias AuthorizedHandler = @Sendable (Request, Responder, Principal) async ->
 struct AccessControl: Sendable {
     private let access: Configuration.Access
     private let services: ShardedServices
+    private let shares: RequestShares
 
     init(_ configuration: Configuration, services: ShardedServices) {
         access = configuration.access
         self.services = services
+        shares = RequestShares(connections: configuration.http.connections)
     }
 
     private static let beyondLink = AccessError(
@@ -58,6 +60,10 @@ struct AccessControl: Sendable {
                 if let scope { try principal.check(scope) }
                 guard permitsLinks || !principal.credential.isLink else { throw RelayError(Self.beyondLink) }
                 principal.isUnchecked = !self.access.hasHandlerChecks
+                // An app that has its share can still stop replies and delete conversations.
+                if let app = principal.owner?.app, request.method != .delete {
+                    responder.held = try self.shares.begin(for: app)
+                }
             } catch {
                 responder.refuse(error)
                 return
@@ -73,10 +79,10 @@ extension Principal {
 }
 
 extension RequestHead {
-    /// Whether a proxy has passed the request on (RFC 7239).
+    /// Whether a proxy says that it has passed the request on (RFC 7239; RFC 9110 7.6.3; nginx's documentation).
     fileprivate var isForwarded: Bool {
         fields.contains(.forwarded) || fields.contains(.xForwardedFor) || fields.contains(.xForwardedHost)
-            || fields.contains(.xForwardedProto)
+            || fields.contains(.xForwardedProto) || fields.contains(.xRealIP) || fields.contains(.via)
     }
 }
 

@@ -111,7 +111,7 @@ final class DoorStreamWriter: ReplyListener {
         stream.write { encoder.append(lines, to: &$0) }
         guard reserveHeld() else { return true }
         let unsent = stream.unsentCount
-        if unsent <= EventStreamWriter.leastUnsent || unsent <= unsentLimit && !memory.isTight { return true }
+        if unsent <= EventStreamWriter.leastUnsent || unsent <= unsentLimit && !memory.isTightForOutput { return true }
         isFull = true
         stream.awaitDrain()
         return false

@@ -41,7 +41,7 @@ final class FeedWriter {
     /// Whether the reader must receive more before the next event is written.
     var isFull: Bool {
         let unsent = stream.unsentCount
-        return unsent > Self.leastUnsent && (unsent > limits.unsent || memory.isTight)
+        return unsent > Self.leastUnsent && (unsent > limits.unsent || memory.isTightForOutput)
     }
 
     func write(_ event: FeedEvent) {

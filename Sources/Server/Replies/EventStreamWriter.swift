@@ -59,7 +59,7 @@ final class EventStreamWriter: ReplyListener {
     func receive(_ lines: PositionedLines) -> Bool {
         stream.write { append(lines, to: &$0) }
         let unsent = stream.unsentCount
-        if unsent <= Self.leastUnsent || unsent <= unsentLimit && !memory.isTight { return true }
+        if unsent <= Self.leastUnsent || unsent <= unsentLimit && !memory.isTightForOutput { return true }
         isFull = true
         stream.awaitDrain()
         return false

@@ -283,7 +283,7 @@ import Testing
             "accept", "access-control-request-method", "authorization", "connection", "content-encoding",
             "content-length", "content-type", "cookie", "date", "expect", "forwarded", "host", "keep-alive", "origin",
             "sec-fetch-mode", "sec-fetch-site", "server", "te", "trailer", "transfer-encoding", "upgrade", "x-api-key",
-            "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+            "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via",
         ]
         #expect(described.union(others) == known)
         #expect(described.isDisjoint(with: others))

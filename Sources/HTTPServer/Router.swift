@@ -9,7 +9,8 @@ public typealias Handler = @Sendable (Request, Responder) async -> Void
 public typealias HeadCheck = @Sendable (RequestHead) -> Refusal?
 
 /// Finds the handler of a method and a path. A pattern has at most two `:name` segments, which match any segment that is not empty. A
-/// pattern without such a segment precedes the others; those count in the order of their registration.
+/// `:name*` at its end matches one segment or more. A pattern without such a segment precedes the others; those count in the order of
+/// their registration.
 ///
 /// A slash at the end of a path has no effect on safe methods, and on POST where no `:name` can follow it. Other requests with one are
 /// refused: the empty segment stands for a name that is missing, and without it DELETE would remove everything above. The handler of GET
@@ -22,6 +23,8 @@ public struct Router: Sendable {
         case wrongMethod(allow: String, pattern: String)
         /// A path with a slash at its end that counts.
         case emptySegment
+        /// A path without a route that has two slashes in a row.
+        case doubledSlash
         case notFound
 
         var isHandler: Bool {
@@ -42,7 +45,7 @@ public struct Router: Sendable {
             switch self {
             case .handler(_, _, let pattern, _), .wrongMethod(_, let pattern): pattern
             case .options(_, let pattern): pattern
-            case .emptySegment, .notFound: nil
+            case .emptySegment, .doubledSlash, .notFound: nil
             }
         }
     }
@@ -53,6 +56,8 @@ public struct Router: Sendable {
         private let segments: [Substring]
         /// The numbers of the `:name` segments; the first segment has number 1.
         let parameters: [Int]
+        /// Whether the last parameter is the rest of the path.
+        private let takesRest: Bool
         var handlers: [(method: Method, handler: Handler, check: HeadCheck?)] = []
 
         init(_ pattern: String) {
@@ -60,6 +65,7 @@ public struct Router: Sendable {
             let segments = pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
             self.segments = segments
             parameters = segments.indices.filter { segments[$0].hasPrefix(":") }.map { $0 + 1 }
+            takesRest = parameters.last == segments.count && pattern.hasSuffix("*")
             precondition(parameters.count <= 2, "a pattern has two parameters at most")
         }
 
@@ -72,7 +78,14 @@ public struct Router: Sendable {
                 guard segment.hasPrefix(":") ? !found.isEmpty : found.elementsEqual(segment.utf8) else { return false }
                 rest = rest[found.endIndex...]
             }
-            return rest.isEmpty
+            return rest.isEmpty || takesRest && rest.last != UInt8(ascii: "/") && !path.contains("//")
+        }
+
+        /// The decoded texts of the parameters of a path that matches.
+        func texts(in target: Target) -> [String] {
+            parameters.compactMap { number in
+                takesRest && number == segments.count ? target.segments(from: number) : target.segment(number)
+            }
         }
 
         /// Whether the last segment of the pattern is a `:name`.
@@ -132,10 +145,10 @@ public struct Router: Sendable {
         }
         for resource in parameterized {
             if resource.matches(trimmed) {
-                return match(method, resource, parameters: resource.parameters.compactMap { target.segment($0) })
+                return match(method, resource, parameters: resource.texts(in: target))
             }
         }
-        return .notFound
+        return path.contains("//") ? .doubledSlash : .notFound
     }
 
     /// Whether a pattern continues a path with a `:name`, and nothing more.

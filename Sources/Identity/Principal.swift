@@ -87,8 +87,11 @@ public struct Principal: Sendable, Hashable {
 
     /// Throws `forbidden` unless the credential permits the model.
     public func require(model: String) throws(AccessError) {
-        guard models?.contains(ExactText(model)) != false else {
+        guard permits(model: model) else {
             throw AccessError(.forbidden, "This credential does not permit this model.")
         }
     }
+
+    /// Whether the credential permits the model.
+    public func permits(model: String) -> Bool { models?.contains(ExactText(model)) != false }
 }

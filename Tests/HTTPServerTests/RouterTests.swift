@@ -18,6 +18,7 @@ import Testing
         router.on(.get, "/replies/:id/parts/:part", handler)
         router.on(.get, "/replies/newest", handler)
         router.on(.get, "/:any/of/them", handler)
+        router.on(.get, "/models/:name*", handler)
         return router
     }()
 
@@ -28,6 +29,7 @@ import Testing
         case .options(let allow, _): "options \(allow)"
         case .wrongMethod(let allow, _): "wrong \(allow)"
         case .emptySegment: "emptySegment"
+        case .doubledSlash: "doubledSlash"
         case .notFound: "notFound"
         }
     }
@@ -41,8 +43,8 @@ import Testing
         (.post, "/llmchat", "/llmchat -"),
         (.post, "/llmchat/", "/llmchat -"),
         (.post, "/llm%63hat", "/llmchat -"),
-        (.post, "/llmchat//", "notFound"),
-        (.post, "//llmchat", "notFound"),
+        (.post, "/llmchat//", "doubledSlash"),
+        (.post, "//llmchat", "doubledSlash"),
         (.post, "/LLMchat", "notFound"),
         (.get, "/llmchat", "wrong OPTIONS, POST"),
         (.get, "/replies", "/replies -"),
@@ -73,15 +75,22 @@ import Testing
         (.get, "/replies/12/parts/3", "/replies/:id/parts/:part 12, 3"),
         (.get, "/replies/a%2Fb/parts/c%20d/", "/replies/:id/parts/:part a/b, c d"),
         (.get, "/replies/12/choose", "wrong OPTIONS, POST"),
-        (.post, "/replies//choose", "notFound"),
+        (.post, "/replies//choose", "doubledSlash"),
         (.post, "/replies/choose", "wrong DELETE, GET, HEAD, OPTIONS"),
         (.post, "/replies/12/choose/1", "notFound"),
         (.post, "/replies/1/2/choose", "notFound"),
         (.post, "/Replies/12/choose", "notFound"),
-        (.get, "/replies//", "notFound"),
+        (.get, "/replies//", "doubledSlash"),
         (.get, "/some/of/them", "/:any/of/them some"),
-        (.get, "//of/them", "notFound"),
+        (.get, "//of/them", "doubledSlash"),
         (.get, "/of/them", "notFound"),
+        (.get, "/models/tiny", "/models/:name* tiny"),
+        (.get, "/models/hf.co/a/b", "/models/:name* hf.co/a/b"),
+        (.get, "/models/hf.co%2Fa/b%20c/", "/models/:name* hf.co/a/b c"),
+        (.get, "/models/", "notFound"),
+        (.get, "/models/a//b", "doubledSlash"),
+        (.get, "/models/a//", "doubledSlash"),
+        (.post, "/models/a/b", "wrong GET, HEAD, OPTIONS"),
         (.get, "/replies/1/2", "notFound"),
         (.put, "/replies/12", "wrong DELETE, GET, HEAD, OPTIONS"),
         (.options, "/replies/12", "options DELETE, GET, HEAD, OPTIONS"),

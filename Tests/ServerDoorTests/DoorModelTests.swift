@@ -1,5 +1,6 @@
 import ChatterdConfiguration
 import ChatterdTestSupport
+import Foundation
 import Testing
 
 @testable import ChatterdServer
@@ -80,6 +81,36 @@ import Testing
             }
             let missing = try RawClient.post(port: stage.port, "/api/show", json: #"{"model":"none"}"#)
             #expect(missing.status == 404 && missing.json["error"] as? String == "model 'none' not found")
+        }
+    }
+
+    @Test func modelMayBeNamedWithItsServerAndHaveSlashes() async throws {
+        let upstream = try ScriptedUpstream(probing: { _ in
+            .plain(200, #"{"data":[{"id":"tiny"},{"id":"hf.co/a/b"}]}"#)
+        }) { _ in [] }
+        let upstreams = #"[{"name":"gpu","kind":"openai","url":"\#(upstream.url)/v1"}]"#
+        try await onStage(upstream: "", environment: [.upstreams: upstreams]) { stage in
+            for name in ["gpu/tiny", "hf.co/a/b", "hf.co%2Fa%2Fb", "gpu/hf.co/a/b"] {
+                let found = try stage.send("GET", "/v1/models/\(name)")
+                #expect(found.status == 200, "\(found.text)")
+                #expect(found.json["id"] as? String == name.replacingOccurrences(of: "%2F", with: "/"))
+            }
+            let shown = try RawClient.post(port: stage.port, "/api/show", json: #"{"model":"gpu/tiny"}"#)
+            #expect(shown.json["capabilities"] != nil, "\(shown.text)")
+            for name in ["gpu/none", "cpu/tiny", "tiny/"] {
+                #expect(try stage.send("GET", "/v1/models/\(name)").status == (name == "tiny/" ? 200 : 404), "\(name)")
+            }
+            let doubled = try stage.send("GET", "//v1/models")
+            #expect(doubled.status == 404 && doubled.text.contains("two slashes in a row"), "\(doubled.text)")
+        }
+    }
+
+    @Test func modelThatItsServerDoesNotListIsNotSuggestedForItself() async throws {
+        let upstream = try ScriptedUpstream(probing: { _ in .plain(200, #"{"data":[{"id":"tiny"}]}"#) }) { _ in [] }
+        let upstreams = #"[{"name":"gpu","kind":"openai","url":"\#(upstream.url)/v1","models":["tiny2"]}]"#
+        try await onStage(upstream: "", environment: [.upstreams: upstreams]) { stage in
+            let answer = try stage.send("GET", "/v1/models/tiny2")
+            #expect(answer.status == 404 && !answer.text.contains("Did you mean"), "\(answer.text)")
         }
     }
 

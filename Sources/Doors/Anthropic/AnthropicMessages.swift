@@ -122,7 +122,7 @@ struct AnthropicMessages: ChatTranslator {
                 json.member("signature", "")
             }
         }
-        if !answer.text.isEmpty || answer.toolCalls.isEmpty {
+        if !answer.text.isEmpty || answer.toolCalls.isEmpty && answer.thinking.isEmpty {
             content.object { json in
                 json.member("type", "text")
                 json.name("text")

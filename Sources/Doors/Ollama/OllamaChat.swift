@@ -57,7 +57,7 @@ struct OllamaChat: ChatTranslator {
             else { throw .unsupported(path, "a call needs function.name.") }
             builder.add(
                 call: try call.string("id", in: path + "."), name: name,
-                arguments: function["arguments"]?.json ?? Array("{}".utf8))
+                arguments: try function.arguments(in: path + ".function."))
         }
         builder.toolName = try message.string("tool_name", in: path)
         builder.callID = try message.string("tool_call_id", in: path)

@@ -10,7 +10,7 @@ struct OpenAIDoor: DoorDialect {
             DoorEndpoint(.post, "/v1/completions", .translate(OpenAICompletions())),
             DoorEndpoint(.post, "/v1/embeddings", .translate(OpenAIEmbeddings())),
             DoorEndpoint(.get, "/v1/models", .models(OpenAIModels())),
-            DoorEndpoint(.get, "/v1/models/:name", .model(OpenAIModels())),
+            DoorEndpoint(.get, "/v1/models/:name*", .model(OpenAIModels())),
             DoorEndpoint(.post, "/v1/responses", .ask(responses)),
             DoorEndpoint(.get, "/v1/responses/:id", .response(.retrieve, responses)),
             DoorEndpoint(.delete, "/v1/responses/:id", .response(.delete, responses)),

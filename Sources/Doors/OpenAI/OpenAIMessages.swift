@@ -109,18 +109,7 @@ enum OpenAIMessages {
             else { throw .unsupported(path, "a call needs function.name.") }
             let id = try call.string("id", in: path + ".")
             if let id { tools[id] = name }
-            builder.add(call: id, name: name, arguments: function.arguments)
+            builder.add(call: id, name: name, arguments: try function.arguments(in: path + ".function."))
         }
-    }
-}
-
-extension DoorMembers {
-    /// The member `arguments` of a call as an object. A text that holds no object stays a text: servers of kind `openai` accept it.
-    var arguments: [UInt8] {
-        guard let value = self["arguments"] else { return Array("{}".utf8) }
-        guard let text = value.string else { return value.json }
-        if text.utf8.allSatisfy({ $0 <= 0x20 }) { return Array("{}".utf8) }
-        guard let object = try? DoorValue(Array(text.utf8)), object.kind == .object else { return value.json }
-        return object.json
     }
 }

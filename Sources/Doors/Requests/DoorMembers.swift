@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The members of an object in a request, in their order; those that are null count as absent.
 struct DoorMembers {
     private(set) var names: [String] = []
@@ -57,4 +59,34 @@ struct DoorMembers {
             throw .unsupported(path + name, "chatterd does not know it.")
         }
     }
+}
+
+extension DoorMembers {
+    /// The member `arguments` of a call of a tool, as the object that model servers want. A text may hold the object.
+    ///
+    /// A model may have broken a text off. Ollama and the chat templates of others refuse such a call, and would do so for as long as the
+    /// conversation lasts: the text becomes the member `arguments` of an object.
+    ///
+    /// - Throws: `wrongType` for another value than an object, a text and `null`.
+    func arguments(in path: String) throws(DoorFault) -> [UInt8] {
+        guard let value = self["arguments"], !value.isNull else { return Self.noArguments }
+        if value.kind == .object { return value.json }
+        guard let text = value.string else {
+            throw .wrongType(path + "arguments", "an object, or a text that holds one")
+        }
+        if text.utf8.allSatisfy({ $0 <= 0x20 }) { return Self.noArguments }
+        let held = try? DoorValue(Array(text.utf8))
+        if let held, held.kind == .object { return held.json }
+        if let held, held.isNull { return Self.noArguments }
+        var object = ByteBuffer()
+        object.appendJSON { json in
+            json.object { json in
+                json.name("arguments")
+                json.raw { $0.append(value.json) }
+            }
+        }
+        return object.array
+    }
+
+    private static let noArguments = Array("{}".utf8)
 }

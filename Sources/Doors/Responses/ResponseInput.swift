@@ -98,7 +98,7 @@ struct ResponseInput {
         let name = try Self.required(item, "name", in: path)
         tools[id] = name
         if open == nil { open(MessageBuilder("assistant"), at: .calls) }
-        open?.builder.add(call: id, name: name, arguments: item.arguments)
+        open?.builder.add(call: id, name: name, arguments: try item.arguments(in: path))
         open?.stage = .calls
     }
 

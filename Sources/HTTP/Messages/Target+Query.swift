@@ -23,6 +23,15 @@ extension Target {
         return Target.decode(segments[number], plus: UInt8(ascii: "+"))
     }
 
+    /// The segments of the path from a number on, with the slashes between them and all their escapes decoded; without a slash at the end.
+    public func segments(from number: Int) -> String? {
+        let segments = rawPath.utf8.split(
+            separator: UInt8(ascii: "/"), maxSplits: number, omittingEmptySubsequences: false)
+        guard var rest = segments.indices.contains(number) ? segments[number] : nil else { return nil }
+        if rest.last == UInt8(ascii: "/") { rest.removeLast() }
+        return Target.decode(rest, plus: UInt8(ascii: "+"))
+    }
+
     private static func decodeForm(_ text: Substring.UTF8View) -> String {
         decode(text, plus: Grammar.space)
     }

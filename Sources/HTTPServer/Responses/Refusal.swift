@@ -38,6 +38,9 @@ extension Refusal {
 
     static let emptySegment = notFound(hint: "It ends with a slash: is a name missing after it?")
 
+    static let doubledSlash = notFound(
+        hint: "It has two slashes in a row: remove the slash at the end of the client's base URL.")
+
     private static func notFound(hint: String?) -> Refusal {
         Refusal(.notFound, code: "not_found", message: "There is nothing at this path.\(hint.map { " \($0)" } ?? "")")
     }

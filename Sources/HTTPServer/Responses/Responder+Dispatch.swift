@@ -22,6 +22,8 @@ extension Responder {
             refuse(.methodNotAllowed(allow))
         case .emptySegment:
             refuse(.emptySegment)
+        case .doubledSlash:
+            refuse(.doubledSlash)
         case .notFound:
             refuse(.notFound(suggestion: router.nearestPattern(to: request.head.target.path)))
         }

@@ -200,8 +200,7 @@ public final class UpstreamDirectory {
     /// otherwise.
     public func refusal(of name: String) -> ModelError {
         let shown = Self.shown(name)
-        let hasServer = Self.split(name).map { byServer[$0.server] != nil } ?? false
-        if let owner = owner(of: name) ?? (hasServer ? nil : unusable.first { $0.names.takesAnyName }) {
+        if let owner = owner(of: name) ?? (isQualified(name) ? nil : unusable.first { $0.names.takesAnyName }) {
             return ModelError(
                 .unavailable,
                 "The model server for \"\(shown)\" is not set up: \(owner.reason). Its operator must correct that.",
@@ -232,9 +231,12 @@ public final class UpstreamDirectory {
         return unusable.first { $0.names.server == server && $0.names.model(behindSlash: rest) != nil }
     }
 
+    /// Whether a name begins with that of a server and a slash.
+    public func isQualified(_ name: String) -> Bool { Self.split(name).map { byServer[$0.server] != nil } ?? false }
+
     /// The candidates for a suggestion.
     private func suggestible(for name: String) -> [String] {
-        let all = names + open.flatMap(\.suggestions)
+        let all = (names + open.flatMap(\.suggestions)).filter { $0 != name }
         guard let (server, _) = Self.split(name), let names = byServer[server]?.names else { return all }
         return names.listed.map { "\(server)/\($0)" } + all
     }

@@ -214,9 +214,15 @@ struct DoorRoutes: Sendable {
         responder.respond(json: body)
     }
 
-    /// The model with a name that the principal may ask for. Ollama adds the tag `latest` to a name without one.
+    /// The model with a name that the principal may ask for. Ollama adds the tag `latest` to a name without one; a name may begin with that
+    /// of its server.
     private func find(_ name: String, _ request: Request, _ principal: Principal) async -> DoorModel? {
-        await models(for: request, principal).first { $0.name == name || $0.name == name + ":latest" }
+        let models = await models(for: request, principal)
+        if let model = models.first(where: { $0.name == name || $0.name == name + ":latest" }) { return model }
+        let upstreams = services[request].upstreams
+        guard upstreams.directory.isQualified(name), principal.permits(model: name) else { return nil }
+        let listings = await upstreams.modelLists.listings(of: upstreams.directory)
+        return ModelsRoute.model(name, listings, in: upstreams.directory).map(DoorModel.init)
     }
 
     /// The models that can be asked for now, and that the principal may ask for.
@@ -224,8 +230,14 @@ struct DoorRoutes: Sendable {
         let upstreams = services[request].upstreams
         let listings = await upstreams.modelLists.listings(of: upstreams.directory)
         return ModelsRoute.models(listings, in: upstreams.directory)
-            .filter { principal.models?.contains(ExactText($0.name)) != false }
-            .map { DoorModel(name: $0.name, context: $0.context, installed: $0.installed) }
+            .filter { principal.permits(model: $0.name) }
+            .map(DoorModel.init)
+    }
+}
+
+extension DoorModel {
+    fileprivate init(_ model: ModelsRoute.Model) {
+        self.init(name: model.name, context: model.context, installed: model.installed)
     }
 }
 

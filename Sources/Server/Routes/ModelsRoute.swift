@@ -54,21 +54,30 @@ struct ModelsRoute: Sendable {
             let own = (configured.takesAnyName ? server.models.map(\.name) : []) + configured.listed
             names += own.filter { known.insert($0).inserted }
         }
-        return names.compactMap { name in
-            let serving = directory.targets(for: name).compactMap {
-                target -> (name: String, context: Int?, installed: InstalledModel?)? in
-                let description = target.upstream.description
-                guard let found = reachable.first(where: { $0.upstream === target.upstream }) else { return nil }
-                // A server that lists no models is assumed to have the configured ones.
-                guard !found.models.isEmpty else { return (description.name, description.contextLength, nil) }
-                guard let model = found.model(target.model) else { return nil }
-                return (description.name, description.contextLength ?? model.contextLength, model.installed)
-            }
-            guard !serving.isEmpty else { return nil }
-            return Model(
-                name: name, upstreams: serving.map(\.name), context: serving.compactMap(\.context).first,
-                installed: serving.compactMap(\.installed).first)
+        return names.compactMap { model($0, at: reachable, in: directory) }
+    }
+
+    /// The model with a name that may begin with that of its server.
+    static func model(
+        _ name: String, _ listings: [ModelListCache.Listing], in directory: UpstreamDirectory
+    ) -> Model? {
+        model(name, at: listings.compactMap { Reachable($0) }, in: directory)
+    }
+
+    private static func model(_ name: String, at reachable: [Reachable], in directory: UpstreamDirectory) -> Model? {
+        let serving = directory.targets(for: name).compactMap {
+            target -> (name: String, context: Int?, installed: InstalledModel?)? in
+            let description = target.upstream.description
+            guard let found = reachable.first(where: { $0.upstream === target.upstream }) else { return nil }
+            // A server that lists no models is assumed to have the configured ones.
+            guard !found.models.isEmpty else { return (description.name, description.contextLength, nil) }
+            guard let model = found.model(target.model) else { return nil }
+            return (description.name, description.contextLength ?? model.contextLength, model.installed)
         }
+        guard !serving.isEmpty else { return nil }
+        return Model(
+            name: name, upstreams: serving.map(\.name), context: serving.compactMap(\.context).first,
+            installed: serving.compactMap(\.installed).first)
     }
 
     /// A server that has listed its models.

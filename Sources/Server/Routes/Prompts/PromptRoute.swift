@@ -27,17 +27,21 @@ struct PromptRoute: Sendable {
 
     /// Passes a request on, when the model server has a slot for it.
     @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await pass(request, responder, principal, to: "/api/generate")
+        await pass(request, responder, principal, to: "/api/generate", named: "/llmprompt")
     }
 
     /// Passes a request on to a path of a server of the kind `ollama`, when that has a slot for it.
-    func pass(_ request: Request, _ responder: Responder, _ principal: Principal, to path: String) async {
+    ///
+    /// - Parameter name: the path that the client asked for; `nil` for the same.
+    func pass(
+        _ request: Request, _ responder: Responder, _ principal: Principal, to path: String, named name: String? = nil
+    ) async {
         do throws(RelayError) {
             try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
             let prompt = try PassedPrompt(request.body.bytes)
             try principal.check(model: prompt.model)
             let (target, server) = try await services[request].upstreams.server(
-                for: prompt.model, of: [.ollama], otherwise: Self.notOllama)
+                for: prompt.model, of: [.ollama], otherwise: Self.notOllama(name ?? path))
             try await pass(
                 prompt, to: target, request, responder, principal,
                 Passing(path: path, body: prompt.body(asking: target.model), server: server))
@@ -46,9 +50,12 @@ struct PromptRoute: Sendable {
         }
     }
 
-    private static let notOllama = RelayError(
-        .model(.modelNotFound),
-        "The model server of this model is not of the kind ollama, and takes no /llmprompt: use /llmchat.")
+    private static func notOllama(_ path: String) -> RelayError {
+        let advice = path == "/llmprompt" ? " Use /llmchat." : ""
+        return RelayError(
+            .model(.modelNotFound), "\(path) needs a model server of the kind ollama, and this model has none.\(advice)"
+        )
+    }
 
     /// Passes a request on to a server of the model in the form of its kind, when that has a slot for it.
     func pass(

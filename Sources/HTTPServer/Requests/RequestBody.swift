@@ -2,11 +2,13 @@ import ChatterdBasics
 
 /// The body of a request and the memory reserved for it. Confined to its shard.
 ///
-/// The last reference releases both, at the latest when the handler returns. A handler may release them earlier.
+/// The last reference releases them, at the latest when the handler returns. A handler may release them earlier.
 public final class RequestBody {
     /// The bytes without framing; empty after `releaseBytes`.
     public private(set) var bytes: [UInt8] = []
     private var memory: MemoryReservation?
+    /// The memory of what was read for the request.
+    private var further: MemoryReservation?
 
     init() {}
 
@@ -20,6 +22,11 @@ public final class RequestBody {
         memory?.grow(to: bytes.count * copies, for: .history) ?? true
     }
 
+    /// Keeps the reservation of what a handler has read for the request, until the body is released.
+    public func keep(_ memory: MemoryReservation) {
+        further = memory
+    }
+
     /// Releases the bytes and keeps the reservation, for objects decoded from them.
     public func releaseBytes() {
         bytes = []
@@ -29,6 +36,7 @@ public final class RequestBody {
     public func release() {
         bytes = []
         memory = nil
+        further = nil
     }
 
     /// Appends received bytes; `false` if the budget has no room for them.

@@ -86,7 +86,7 @@ struct DoorMemory: Sendable {
         guard asked.isRemembered else {
             let (rows, memory) = try await services.archive.branch(of: key, upTo: id, limit: limit)
             asked.chat.messages = rows.map { StoredMessage($0).message } + asked.chat.messages
-            memory.shrink(to: 0)
+            request.body.keep(memory)
             guard asked.chat.messages.count <= ChatRequest.maximumMessages else {
                 throw RelayError(
                     .historyTooLarge,

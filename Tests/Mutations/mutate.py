@@ -104,7 +104,9 @@ def passes(mutants: list[Mutant], texts: dict[str, str]) -> list[list[Mutant]]:
     return groups
 
 
-SUPPORT = """import Glibc
+SUPPORT = """#if canImport(Glibc)
+import Glibc
+#endif
 
 /// Says which mutant is active: written by script/mutate, and nowhere else.
 enum Mutants {{

@@ -40,9 +40,9 @@ class SwiftTests:
         self.read(times)
         commands.log.say(f"Tests: {self.passed} passed, {len(self.failed)} failed, {self.skipped} skipped")
         if isinstance(failure, CutOff) and not self.failed:
-            raise failure
-        if not self.seconds:
-            raise Failed(f"no test ran: {failure or program}")
+            raise CutOff(f"{failure}{self.unfinished()}")
+        if not failure and not self.seconds:
+            raise Failed(f"no test ran: {program}")
         if failure and not (self.failed and not self.running):
             raise Failed(f"{failure}{self.unfinished()}") from failure
         if self.failed:

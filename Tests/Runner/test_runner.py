@@ -110,6 +110,8 @@ class SwiftTestTests(RunnerTestCase):
         name, reason = self.outcome(self.STARTS, "kill -SEGV $$")
         self.assertEqual(name, "Failed")
         self.assertRegex(reason, r"SIGSEGV; had not ended: M\.S/b\(\)")
+        reason = self.outcome([("testStarted", "a")], "kill -SEGV $$")[1]
+        self.assertRegex(reason, r"SIGSEGV; had not ended: M\.S/a\(\)", "although no test has ended")
 
     def test_run_without_tests_fails(self):
         self.assertEqual(self.outcome([], "exit 0")[0], "Failed")
@@ -122,7 +124,9 @@ class SwiftTestTests(RunnerTestCase):
 
         events = [*self.STARTS, ("issueRecorded", "a", "1 == 2")]
         self.assertEqual(self.outcome(events, "exit 0", CutCommands)[0], "Failed")
-        self.assertEqual(self.outcome(self.STARTS, "exit 0", CutCommands)[0], "CutOff")
+        name, reason = self.outcome(self.STARTS, "exit 0", CutCommands)
+        self.assertEqual(name, "CutOff")
+        self.assertRegex(reason, r"had not ended: M\.S/b\(\)")
 
 
 class ReportTests(RunnerTestCase):

@@ -81,6 +81,8 @@ import Testing
             }
             let full = try RawClient.post(port: stage.port, "/llmprompt", json: #"{"model":"tiny"}"#)
             #expect(full.status == 503 && full.json["code"] as? String == "overloaded")
+            // The first one has its ticket before the model server has its request.
+            try eventually("the first request arrives", isTrue: { !upstream.requests.isEmpty })
             #expect(upstream.requests.count == 1)
             gate.open()
             for client in clients {

@@ -68,7 +68,10 @@ struct AccessControl: Sendable {
                 responder.refuse(error)
                 return
             }
+            // The work of a client that has left counts, too.
+            let entry = responder.held
             await RowScope.$current.withValue(principal.rowScope) { await handler(request, responder, principal) }
+            withExtendedLifetime(entry) {}
         }
     }
 }

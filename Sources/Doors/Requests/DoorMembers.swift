@@ -69,7 +69,7 @@ extension DoorMembers {
     ///
     /// - Throws: `wrongType` for another value than an object, a text and `null`.
     func arguments(in path: String) throws(DoorFault) -> [UInt8] {
-        guard let value = self["arguments"], !value.isNull else { return Self.noArguments }
+        guard let value = self["arguments"] else { return Self.noArguments }
         if value.kind == .object { return value.json }
         guard let text = value.string else {
             throw .wrongType(path + "arguments", "an object, or a text that holds one")

@@ -236,7 +236,8 @@ public final class UpstreamDirectory {
 
     /// The candidates for a suggestion.
     private func suggestible(for name: String) -> [String] {
-        let all = (names + open.flatMap(\.suggestions)).filter { $0 != name }
+        let unknown = ExactText(name)
+        let all = (names + open.flatMap(\.suggestions)).filter { ExactText($0) != unknown }
         guard let (server, _) = Self.split(name), let names = byServer[server]?.names else { return all }
         return names.listed.map { "\(server)/\($0)" } + all
     }

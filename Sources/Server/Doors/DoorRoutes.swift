@@ -218,7 +218,8 @@ struct DoorRoutes: Sendable {
     /// of its server.
     private func find(_ name: String, _ request: Request, _ principal: Principal) async -> DoorModel? {
         let models = await models(for: request, principal)
-        if let model = models.first(where: { $0.name == name || $0.name == name + ":latest" }) { return model }
+        let names = [ExactText(name), ExactText(name + ":latest")]
+        if let model = models.first(where: { names.contains(ExactText($0.name)) }) { return model }
         let upstreams = services[request].upstreams
         guard upstreams.directory.isQualified(name), principal.permits(model: name) else { return nil }
         let listings = await upstreams.modelLists.listings(of: upstreams.directory)

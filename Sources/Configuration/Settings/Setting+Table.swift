@@ -246,7 +246,8 @@ extension Setting {
         case .maximumConnections:
             .limit(
                 .clients, .count(1...1_000_000, of: "connections") { $0.http.connections = $1 }, "10000",
-                "Client connections of the process; more wait in the system's queue. One app gets half of them.")
+                "Client connections of the process; more wait in the system's queue. Requests of one app get half."
+            )
         case .requestLineLimit:
             .limit(.clients, .bytes(256...1 << 20) { $0.http.head.startLine = $1 }, "8KiB", "The request line.")
         case .headLimit:

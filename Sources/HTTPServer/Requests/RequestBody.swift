@@ -2,7 +2,7 @@ import ChatterdBasics
 
 /// The body of a request and the memory reserved for it. Confined to its shard.
 ///
-/// The last reference releases them, at the latest when the handler returns. A handler may release them earlier.
+/// The last reference releases everything, at the latest when the handler returns. A handler may release them earlier.
 public final class RequestBody {
     /// The bytes without framing; empty after `releaseBytes`.
     public private(set) var bytes: [UInt8] = []

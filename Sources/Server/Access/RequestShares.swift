@@ -1,7 +1,8 @@
 import ChatterdBasics
 import ChatterdRelay
 
-/// The requests of each app that are being answered by the process. One app has at most half of the connections. From any thread.
+/// The requests that the process is answering, counted for each app: one app has at most half as many as there may be connections. Idle
+/// connections, and bodies that are still arriving, do not count. From any thread.
 final class RequestShares: Sendable {
     /// A counted request. It counts until its last reference is gone.
     final class Entry: Sendable {

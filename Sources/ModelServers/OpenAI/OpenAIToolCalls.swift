@@ -11,16 +11,57 @@ struct OpenAIToolCalls {
         var name: [UInt8] = []
         /// JSON text: decoded from its pieces, or an object as it came.
         var arguments = ByteBuffer()
+        /// Follows the arguments, because a server may ask with each piece whether they have ended.
+        private var nesting = Nesting()
+
+        init(number: Int) {
+            self.number = number
+        }
 
         /// Whether it has a name and all of its arguments.
-        var isWhole: Bool {
-            guard !name.isEmpty, !arguments.bytes.isBlank else { return false }
-            return (try? JSONReader.validate(arguments.bytes)) != nil
+        var isWhole: Bool { !name.isEmpty && nesting.hasEnded }
+
+        /// Adds a piece of the arguments by `append`.
+        mutating func appendArguments(_ append: (inout ByteBuffer) -> Void) {
+            let before = arguments.count
+            append(&arguments)
+            var nesting = nesting
+            nesting.read(arguments.bytes.extracting(before...))
+            self.nesting = nesting
         }
 
         /// Whether its arguments end before their JSON does.
         var isCut: Bool {
             !arguments.bytes.isBlank && (try? JSONReader.validate(arguments.bytes)) == nil
+        }
+    }
+
+    /// How deep the end of a JSON text is, which comes in pieces.
+    private struct Nesting {
+        private var depth = 0
+        private var isEmpty = true
+        private var isInString = false
+        private var isEscaped = false
+
+        /// Whether a value has begun and no bracket and no string is open.
+        var hasEnded: Bool { !isEmpty && depth <= 0 && !isInString }
+
+        mutating func read(_ piece: Span<UInt8>) {
+            for index in 0..<piece.count {
+                let byte = piece[index]
+                if isInString {
+                    isInString = isEscaped || byte != UInt8(ascii: "\"")
+                    isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
+                    continue
+                }
+                switch byte {
+                case UInt8(ascii: "\""): isInString = true
+                case UInt8(ascii: "{"), UInt8(ascii: "["): depth &+= 1
+                case UInt8(ascii: "}"), UInt8(ascii: "]"): depth &-= 1
+                default: break
+                }
+                isEmpty = isEmpty && byte <= 0x20
+            }
         }
     }
 
@@ -202,10 +243,10 @@ struct OpenAIToolCalls {
         switch kind {
         case .string:
             let piece = try reader.string()
-            calls[index].arguments.append(decodingJSON: reader.bytes.extracting(piece.range))
+            calls[index].appendArguments { $0.append(decodingJSON: reader.bytes.extracting(piece.range)) }
         case .object:
             let object = try reader.skipValue()
-            calls[index].arguments.append(reader.bytes.extracting(object))
+            calls[index].appendArguments { $0.append(reader.bytes.extracting(object)) }
         default:
             try reader.skipValue()
         }

@@ -137,19 +137,27 @@ extension ChatRequest {
         }
     }
 
-    /// Checks the member names of `options`. The model server refuses a value that is not an object.
+    /// Checks the size of `options` and the names of its members. The model server refuses a value that is not an object.
     private static func checkOptions(_ options: Span<UInt8>) throws(ChatRequestError) {
+        // Each request to a model server reads them several times.
+        guard options.count <= maximumOptionsSize else {
+            throw .tooManyBytes("options", count: options.count, limit: maximumOptionsSize)
+        }
         var keys: [JSONString] = []
         do {
             var reader = JSONReader(options)
             guard try reader.kind() == .object else { return }
             try reader.beginObject()
-            while let key = try reader.nextKey() {
+            while keys.count <= maximumOptions, let key = try reader.nextKey() {
                 keys.append(key)
                 try reader.skipValue()
             }
         } catch {
             throw .notJSON(error)
+        }
+        guard keys.count <= maximumOptions else {
+            throw ChatRequestError(
+                problem: .tooMany, field: "options", message: "options has more than \(maximumOptions) members.")
         }
         for key in keys {
             _ = try memberName(key, in: options, .ofOptions, of: "options")

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 
 /// A command of the program.

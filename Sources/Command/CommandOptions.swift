@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 
 /// The arguments of a command, as options with values and other words. Each reader removes what it has read.

@@ -1,4 +1,5 @@
 import CChatterdSystem
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
 import ChatterdHTTP

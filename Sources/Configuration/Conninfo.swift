@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The texts that describe a database to libpq: URLs and conninfo strings.
 enum Conninfo {
     /// Whether a text looks like one of them. libpq checks the details at the first connection.

@@ -1,4 +1,5 @@
 import CChatterdSystem
+import ChatterdBasics
 
 /// Memory sizes of the system.
 public struct SystemMemory {

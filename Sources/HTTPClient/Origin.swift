@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 
 /// A server: scheme, host, port and the base path of its requests.

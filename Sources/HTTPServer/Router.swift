@@ -100,7 +100,7 @@ public struct Router: Sendable {
         var allow: String { Router.allow(handlers.map(\.method)) }
     }
 
-    private var exact: [String: Resource] = [:]
+    private var exact: [ExactText: Resource] = [:]
     private var parameterized: [Resource] = []
 
     /// Creates a router without routes.
@@ -172,7 +172,7 @@ public struct Router: Sendable {
     /// The pattern with the most similar spelling to a path without a route; `nil` if no pattern is similar.
     func nearestPattern(to path: String) -> String? {
         let path = String(decoding: path.utf8.prefix(Self.comparedLength), as: UTF8.self).lowercased()
-        let known = exact.keys.filter { $0 != "/" }.sorted()
+        let known = exact.keys.map(\.text).filter { $0 != "/" }.sorted()
         if let found = NearestNames.similar(to: path, among: known, atMost: 1).first { return found }
         return parameterized.map(\.pattern).first { pattern in
             !NearestNames.similar(to: Self.generalize(path, like: pattern), among: [pattern], atMost: 1).isEmpty

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 extension Credential {
     /// The id of the key of an app behind the credential; `nil` without one.
     public var keyID: String? {

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 extension Log {
     /// A word of a closed set: a literal of the program, or the raw value of one of its enumerations.
     public struct Word: Sendable, Hashable, ExpressibleByStringLiteral {

@@ -1,4 +1,5 @@
 import CChatterdPostgres
+import ChatterdBasics
 
 /// A failure of PostgreSQL, or of the connection to it.
 ///

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import comparisons
 import environments
 from processes import TOP, Commands, Failed, Log, NotRun
 from swift_tests import SwiftTests
@@ -102,6 +103,11 @@ def runner(run: Run) -> None:
     run.commands.run("python3", "-B", "-m", "unittest", *(run.arguments or ["test_runner"]), cwd=TOP / "Tests" / "Runner")
 
 
+def texts(run: Run) -> None:
+    if found := comparisons.violations(TOP, DEBUG):
+        raise Failed("\n".join(found))
+
+
 def clients(run: Run) -> None:
     run.unittest(run.python("clients"), "clients.test_clients", "clients.test_resume", "clients.test_turns")
 
@@ -120,7 +126,7 @@ def terminal(run: Run) -> None:
 
 def openapi(run: Run) -> None:
     long = {"API_LONG": "1"} if run.is_long else {}
-    run.unittest(run.python("clients"), "openapi.test_openapi", env=long)
+    run.unittest(run.python("clients"), "openapi.test_openapi", *(["openapi.test_texts"] if run.is_long else []), env=long)
 
 
 def chaos(run: Run) -> None:
@@ -220,6 +226,7 @@ CHECKS = [
     Check("layout", "the layout of Swift files", layout, needs="build", build="", time="0.1", lane="waits"),
     Check("shell", "shell scripts, with shellcheck", shell, needs="tests", build="", time="0.1", lane="waits"),
     Check("runner", "the runner itself: failures, hangs, crashes and limits are named", runner, needs="tests", build="", time="0.1", lane="waits"),
+    Check("texts", "no text of a peer is compared by its characters, which may take minutes", texts, time="0.1", lane="waits"),
     Check("swift", "the Swift tests", swift(), build="tests", time="4 / 6", limit=2400),
     Check("fairness", "the order of three processes before a model server with one slot; the long form: waiting times", fairness, time="0.5 / 4", lane="waits"),
     Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", lane="waits"),

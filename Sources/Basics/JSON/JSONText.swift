@@ -37,6 +37,13 @@ extension ByteBuffer {
 }
 
 extension String {
+    /// Creates the text of the inside of a JSON string that is a name: of a member, or a word of a closed set. A name of more than 384 bytes
+    /// of JSON becomes "…", which nothing is named: `Set`, `Dictionary` and raw values compare names in a time that is quadratic in their
+    /// length.
+    public init(nameInJSON text: Span<UInt8>) {
+        if text.count <= 384 { self.init(decodingJSON: text) } else { self = "…" }
+    }
+
     /// Creates the text of the inside of a JSON string; NUL, halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD.
     public init(decodingJSON text: Span<UInt8>) {
         guard text.firstBackslash() < text.count else {

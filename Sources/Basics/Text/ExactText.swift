@@ -9,6 +9,7 @@ public struct ExactText: Sendable, Hashable {
 
     public static func == (left: ExactText, right: ExactText) -> Bool {
         var (left, right) = (left.text, right.text)
+        guard left.utf8.count == right.utf8.count else { return false }
         return left.withUTF8 { first in right.withUTF8 { second in first.span.isEqual(to: second.span) } }
     }
 
@@ -17,5 +18,13 @@ public struct ExactText: Sendable, Hashable {
         text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
         // No text has this byte, so that two texts in a row do not equal two others.
         hasher.combine(0xFF as UInt8)
+    }
+}
+
+extension Dictionary where Key == ExactText {
+    /// The value of a text.
+    public subscript(_ text: String) -> Value? {
+        get { self[ExactText(text)] }
+        set { self[ExactText(text)] = newValue }
     }
 }

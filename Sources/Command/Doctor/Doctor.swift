@@ -1,4 +1,5 @@
 import CChatterdSystem
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTPServer
 import ChatterdRelay

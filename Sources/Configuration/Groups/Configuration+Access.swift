@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdSockets
 
 extension Configuration {

@@ -104,7 +104,7 @@ struct IssuerReader {
         let all = SignatureAlgorithm.allCases
         guard let value = values[.algorithms] else { return Set(all) }
         let names = try? Self.strings(value.text)
-        let algorithms = Set((names ?? []).compactMap { SignatureAlgorithm(rawValue: $0) })
+        let algorithms = Set((names ?? []).compactMap { SignatureAlgorithm(word: $0) })
         guard let names, !names.isEmpty, algorithms.count == names.count else {
             report(.algorithms, "must be a list of different ones of \(all.map(\.rawValue).joined(separator: ", "))")
             return []

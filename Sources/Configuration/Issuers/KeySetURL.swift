@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdSockets
 
 /// The address of an issuer's public keys: an `https` URL, with or without a query.

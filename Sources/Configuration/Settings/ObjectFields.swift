@@ -20,7 +20,7 @@ struct ObjectFields<Name: RawRepresentable & CaseIterable & Hashable> where Name
         var found: Set<String> = []
         try reader.beginObject()
         while let key = try reader.nextKey() {
-            let text = String(decodingJSON: reader.bytes.extracting(key.range))
+            let text = String(nameInJSON: reader.bytes.extracting(key.range))
             let kind = try reader.kind()
             let range = try reader.skipValue()
             if !found.insert(text).inserted {

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdSockets
 
 /// How the value of a variable is read, and which field of the configuration it sets.
@@ -82,7 +83,7 @@ extension SettingForm {
     ) -> SettingForm where Value.RawValue == String {
         let words = Value.allCases.map(\.rawValue)
         return SettingForm(.choice(words), set) { text throws(SettingProblem) in
-            guard let value = Value(rawValue: text) else { throw SettingText.noChoice(text, of: words) }
+            guard let value = Value(word: text) else { throw SettingText.noChoice(text, of: words) }
             return value
         }
     }

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Reads the settings of an environment, and collects all problems.
 struct SettingReader {
     private let environment: [String: String]

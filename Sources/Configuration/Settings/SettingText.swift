@@ -75,8 +75,9 @@ public enum SettingText {
 
     /// A text for a message: short, on one line.
     public static func excerpt(_ text: String) -> String {
-        let oneLine = String(text.prefix(60).map { $0.unicodeScalars.allSatisfy { $0.value >= 0x20 } ? $0 : "?" })
-        return oneLine.count < text.count ? oneLine + "…" : oneLine
+        let start = text.unicodeScalars.prefix(60)
+        let oneLine = String(String.UnicodeScalarView(start.map { $0.value >= 0x20 ? $0 : "?" }))
+        return start.endIndex < text.endIndex ? oneLine + "…" : oneLine
     }
 
     private static func read<Value: Comparable>(

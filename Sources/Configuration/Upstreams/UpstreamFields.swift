@@ -71,7 +71,7 @@ extension UpstreamFields {
             return nil
         }
         guard let text = Self.string(value), !text.isEmpty else {
-            report(name, "must be a string, and not empty")
+            report(name, "must be a string of 1 to \(Self.textLimit) bytes")
             return nil
         }
         return text
@@ -171,8 +171,9 @@ extension UpstreamFields {
     private static func string(_ value: Value) -> String? {
         guard value.kind == .string else { return nil }
         var reader = JSONReader(value.text.span)
-        guard let string = try? reader.string() else { return nil }
-        return String(decodingJSON: value.text.span.extracting(string.range))
+        guard let string = try? reader.string(), string.range.count <= 6 * textLimit else { return nil }
+        let text = String(decodingJSON: value.text.span.extracting(string.range))
+        return text.utf8.count <= textLimit ? text : nil
     }
 
     private static func strings(_ value: Value) throws(JSONError) -> [String]? {

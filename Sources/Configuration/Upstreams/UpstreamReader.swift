@@ -128,7 +128,7 @@ public struct UpstreamReader {
         description.defaults = [fields.object(.options), fields.scalar(.keepAlive)].compactMap(\.self)
         description.contextLength = fields.number(.context, in: 256...1 << 31)
         if let text = fields.text(.continuation) {
-            if let continuation = UpstreamDescription.Continuation(rawValue: text) {
+            if let continuation = UpstreamDescription.Continuation(word: text) {
                 description.continuation = continuation
             } else {
                 let words = UpstreamDescription.Continuation.allCases.map(\.rawValue).joined(separator: ", ")
@@ -139,7 +139,7 @@ public struct UpstreamReader {
 
     private mutating func readKind() -> UpstreamDescription.Kind? {
         guard let text = fields.text(.kind, isRequired: true) else { return nil }
-        guard let kind = UpstreamDescription.Kind(rawValue: text) else {
+        guard let kind = UpstreamDescription.Kind(word: text) else {
             let kinds = UpstreamDescription.Kind.allCases.map(\.rawValue).joined(separator: ", ")
             fields.report("\"\(SettingText.excerpt(text))\" is not a kind; there are \(kinds)")
             return nil

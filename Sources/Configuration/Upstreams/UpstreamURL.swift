@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdSockets
 
 /// The URL of a model server: `http://host:port`, with a path prefix if a proxy needs one.

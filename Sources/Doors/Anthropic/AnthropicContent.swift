@@ -11,7 +11,7 @@ enum AnthropicContent {
         guard !list.isEmpty else { throw .invalid("messages: at least one message is required", "messages") }
         var messages: [ModelMessage] = []
         // The names of called tools by the ids of their calls: results of tools name only the call.
-        var tools: [String: String] = [:]
+        var tools: [ExactText: String] = [:]
         for (index, value) in list.enumerated() {
             let path = "messages[\(index)]"
             guard let message = value.members() else { throw .wrongType(path, "an object") }
@@ -28,7 +28,7 @@ enum AnthropicContent {
     }
 
     private static func translate(
-        _ content: DoorValue, by role: String, at path: String, tools: inout [String: String]
+        _ content: DoorValue, by role: String, at path: String, tools: inout [ExactText: String]
     ) throws(DoorFault) -> [ModelMessage] {
         if let text = content.string { return [ModelMessage(role: role, content: text)] }
         guard let blocks = content.elements() else { throw .wrongType(path, "a string or an array of blocks") }
@@ -89,7 +89,7 @@ enum AnthropicContent {
     }
 
     private static func add(
-        call block: DoorMembers, to builder: inout MessageBuilder, at path: String, tools: inout [String: String]
+        call block: DoorMembers, to builder: inout MessageBuilder, at path: String, tools: inout [ExactText: String]
     ) throws(DoorFault) {
         guard let name = try block.string("name", in: path + ".") else {
             throw .invalid("\(path).name: Field required", "\(path).name")
@@ -100,7 +100,7 @@ enum AnthropicContent {
     }
 
     private static func result(
-        _ block: DoorMembers, at path: String, tools: [String: String]
+        _ block: DoorMembers, at path: String, tools: [ExactText: String]
     ) throws(DoorFault) -> ModelMessage {
         var builder = MessageBuilder("tool")
         builder.callID = try block.string("tool_use_id", in: path + ".")

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
 

@@ -19,7 +19,7 @@ enum OpenAIMessages {
         var messages: [ModelMessage] = []
         messages.reserveCapacity(list.count)
         // The names of called tools by the ids of their calls: results of tools name only the call.
-        var tools: [String: String] = [:]
+        var tools: [ExactText: String] = [:]
         for (index, value) in list.enumerated() {
             let path = "messages[\(index)]."
             guard let message = value.members() else { throw .wrongType("messages[\(index)]", "an object") }
@@ -29,7 +29,7 @@ enum OpenAIMessages {
     }
 
     private static func translate(
-        _ message: DoorMembers, in path: String, tools: inout [String: String]
+        _ message: DoorMembers, in path: String, tools: inout [ExactText: String]
     ) throws(DoorFault) -> ModelMessage {
         try message.require(only: members, in: path)
         guard let role = try message.string("role", in: path) else {
@@ -100,7 +100,7 @@ enum OpenAIMessages {
     }
 
     private static func add(
-        calls message: DoorMembers, to builder: inout MessageBuilder, in path: String, tools: inout [String: String]
+        calls message: DoorMembers, to builder: inout MessageBuilder, in path: String, tools: inout [ExactText: String]
     ) throws(DoorFault) {
         for (index, value) in (try message.array("tool_calls", in: path) ?? []).enumerated() {
             let path = "\(path)tool_calls[\(index)]"

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// What a door does with a member of a request. docs/doors.md lists all of them.
 public struct DoorField: Sendable {
     /// The ways to treat a member. None is dropped silently.

@@ -10,7 +10,7 @@ extension DoorRequest {
     ///
     /// - Parameter calls: the calls of the reply, as JSON objects with commas between them.
     public mutating func nameResults(by calls: [UInt8], of reply: ReplyID) {
-        var names: [String: String] = [:]
+        var names: [ExactText: String] = [:]
         let context = AnswerContext(reply: reply, model: "", createdAt: 0)
         var index = 0
         AnswerToolCall.forEach(in: (Array("[".utf8) + calls + Array("]".utf8)).span) { call in

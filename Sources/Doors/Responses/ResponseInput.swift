@@ -17,7 +17,7 @@ struct ResponseInput {
     /// The message of the model that the next items may belong to.
     private var open: (builder: MessageBuilder, stage: Stage)?
     /// The names of called tools by the ids of their calls: results name only the call.
-    private var tools: [String: String] = [:]
+    private var tools: [ExactText: String] = [:]
 
     /// Translates `input`.
     static func translate(_ body: DoorMembers) throws(DoorFault) -> [ModelMessage] {

@@ -84,15 +84,15 @@ struct ResponseTools {
             json.append("}}")
             choice = json.array
         case "allowed_tools":
-            var allowed: Set<String> = []
+            var allowed: Set<ExactText> = []
             for (index, tool) in (try object.array("tools", in: "tool_choice.") ?? []).enumerated() {
                 let path = "tool_choice.tools[\(index)]"
                 guard let name = try tool.members()?.string("name", in: path + ".") else {
                     throw .wrongType(path, "an object with name")
                 }
-                allowed.insert(name)
+                allowed.insert(ExactText(name))
             }
-            tools.removeAll { !allowed.contains($0.name) }
+            tools.removeAll { !allowed.contains(ExactText($0.name)) }
             try choose(mode: try object.string("mode", in: "tool_choice.") ?? "auto", "tool_choice.mode")
         default: throw .unsupported("tool_choice.type", "use function or allowed_tools.")
         }

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// How the end of a body is found, RFC 9112 section 6.
 public enum BodyFraming: Sendable, Hashable {
     /// There is no body.
@@ -52,15 +54,15 @@ public enum BodyFraming: Sendable, Hashable {
         if fields.count(of: .transferEncoding) == 1, fields[.transferEncoding] == "chunked" { return }
         var isUnknown = false
         for value in fields.values(of: .transferEncoding) {
-            for element in value.split(separator: ",", omittingEmptySubsequences: false) {
-                let coding = element.trimmingBlanks()
+            for element in value.unicodeScalars.split(separator: ",", omittingEmptySubsequences: false) {
+                let coding = Substring(element).trimmingBlanks()
                 guard Grammar.isToken(coding.utf8) else { throw HTTPError(.malformedTransferEncoding) }
                 isUnknown = isUnknown || !Grammar.equals(coding, lowercase: "chunked")
             }
         }
         guard !isUnknown else { throw HTTPError(.unknownTransferCoding) }
         guard fields.count(of: .transferEncoding) == 1,
-            fields[.transferEncoding].map({ !$0.contains(",") }) ?? false
+            fields[.transferEncoding].map({ !$0.utf8.contains(UInt8(ascii: ",")) }) ?? false
         else { throw HTTPError(.malformedTransferEncoding) }
     }
 

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The name of a field, RFC 9110 section 5.1: a token in lower case.
 public struct FieldName: Sendable, Hashable {
     /// The name in lower case.

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The fields of a head in the order sent. Names are case-insensitive.
 public struct Fields: Sendable, Hashable {
     /// One field line.
@@ -84,8 +86,8 @@ extension Fields {
     public func elements(of name: FieldName) -> [Substring] {
         var found: [Substring] = []
         for field in list where field.name == name {
-            for element in field.value.split(separator: ",") {
-                let element = element.trimmingBlanks()
+            for element in field.value.unicodeScalars.split(separator: ",") {
+                let element = Substring(element).trimmingBlanks()
                 if !element.isEmpty {
                     found.append(element)
                 }

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// A media type without its parameters, RFC 9110 section 8.3.1, in lower case.
 public struct MediaType: Sendable, Hashable {
     /// `type/subtype`.

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 
 /// The host names that the server accepts, and the web pages that may use it.

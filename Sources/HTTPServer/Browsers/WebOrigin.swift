@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 
 /// The origin of a web page, as browsers write it in the Origin field: scheme, host and port (HTML Standard, "origin"; RFC 6454).

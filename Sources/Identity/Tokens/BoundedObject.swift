@@ -12,7 +12,7 @@ struct BoundedObject {
     private static let maximumNumberLength = 32
 
     private let text: [UInt8]
-    private let ranges: [String: Range<Int>]
+    private let ranges: [ExactText: Range<Int>]
 
     /// Reads an object. Equal names of members are refused, because programs differ in which of them counts (RFC 7519, section 4).
     ///
@@ -24,10 +24,10 @@ struct BoundedObject {
     }
 
     /// The ranges of the members; `nil` for equal names, and for more members than the limit.
-    private static func ranges(of text: Span<UInt8>) throws(JSONError) -> [String: Range<Int>]? {
+    private static func ranges(of text: Span<UInt8>) throws(JSONError) -> [ExactText: Range<Int>]? {
         try JSONReader.validate(text)
         var reader = JSONReader(text)
-        var ranges: [String: Range<Int>] = [:]
+        var ranges: [ExactText: Range<Int>] = [:]
         try reader.beginObject()
         while let key = try reader.nextKey() {
             let name = String(decodingJSON: text.extracting(key.range))

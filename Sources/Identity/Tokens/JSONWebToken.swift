@@ -56,17 +56,17 @@ public struct JSONWebToken: Sendable, Hashable {
     /// The three parts of a text.
     private static func parts(of text: String) throws(TokenError) -> [Substring] {
         guard text.utf8.count <= maximumLength else { throw .tooLarge }
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = text.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false)
         // RFC 7516 9: an encrypted token has five parts.
         guard parts.count != 5 else { throw .encrypted }
         guard parts.count == 3 else { throw .malformed }
-        return parts
+        return parts.map(Substring.init)
     }
 
     private static func header(_ header: BoundedObject) throws(TokenError) -> (SignatureAlgorithm, String) {
         guard !header.has("enc") else { throw .encrypted }
         guard !header.has("crit") else { throw .criticalExtension }
-        guard let name = try header.text("alg", upTo: 64), let algorithm = SignatureAlgorithm(rawValue: name) else {
+        guard let name = try header.text("alg", upTo: 64), let algorithm = SignatureAlgorithm(word: name) else {
             throw .wrongAlgorithm
         }
         // RFC 8725 3.11: a token of another type, such as a logout token, is no credential.

@@ -77,7 +77,7 @@ public struct SignedLink: Sendable, Hashable {
     /// - Throws: `tooLarge`, `malformed`.
     public static func parse(_ text: String) throws(TokenError) -> (link: SignedLink, code: [UInt8]) {
         guard text.utf8.count <= maximumLength else { throw .linkTooLarge }
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        let parts = text.unicodeScalars.split(separator: ".", omittingEmptySubsequences: false).map(Substring.init)
         guard parts.count == 2, let payload = Base64URL.decode(parts[0]), let code = Base64URL.decode(parts[1]),
             code.count == codeSize, let link = SignedLink(payload: payload)
         else { throw .malformedLink }

@@ -77,7 +77,7 @@ public struct TokenGrant: Sendable, Hashable {
         let models = try claims.texts("models", atMost: Self.maximumNames, upTo: Self.maximumModelLength)
         try self.init(
             owner: Owner(app: app, person: token.claims.subject), key: key,
-            scopes: Set(words.split(separator: " ").compactMap { Scope(rawValue: String($0)) }),
+            scopes: Set(words.unicodeScalars.split(separator: " ").compactMap { Scope(word: String($0)) }),
             conversations: conversations.map { Set($0.map(ExactText.init)) },
             models: models.map { Set($0.map(ExactText.init)) }, allowance: allowance)
     }

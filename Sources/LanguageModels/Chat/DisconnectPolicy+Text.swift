@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 extension DisconnectPolicy {
     /// The limit of the time that clients may ask for, in seconds: a day.
     public static let maximumSeconds = 86_400

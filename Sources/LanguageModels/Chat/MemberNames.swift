@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Names of members with a meaning here or in the request to a model server.
 ///
 /// Go's encoding/json, and so Ollama, ignores case, and uses the last of several equal names. `Model` in a request would select

@@ -37,7 +37,7 @@ extension RawMember {
         let span = object.span
         var members: [RawMember] = []
         // A client may send an object with very many members, so names are searched in a dictionary.
-        var indices: [String: Int] = [:]
+        var indices: [ExactText: Int] = [:]
         var reader = JSONReader(span)
         try reader.beginObject()
         while let key = try reader.nextKey() {

@@ -6,7 +6,7 @@ extension ChatRequestField {
         let wanted = "\"finish\", \"cancel\" or whole seconds from 0 to \(DisconnectPolicy.maximumSeconds)"
         switch try kind() {
         case .string:
-            switch try string() {
+            switch try word() {
             case "finish": return .finish
             case "cancel": return .cancel(after: .zero)
             default: throw .unknownValue(name, wanted: wanted)
@@ -23,7 +23,7 @@ extension ChatRequestField {
 
     /// The value as the policy for a prompt that comes while another one is being answered.
     func busyPolicy() throws(ChatRequestError) -> BusyPolicy {
-        guard let policy = BusyPolicy(rawValue: try string()) else {
+        guard let policy = BusyPolicy(word: try word()) else {
             throw .unknownValue(name, wanted: "\"wait\", \"refuse\", \"stop\" or \"replace\"")
         }
         return policy
@@ -31,7 +31,7 @@ extension ChatRequestField {
 
     /// The value as the policy for a reply whose process dies.
     func interruptPolicy() throws(ChatRequestError) -> InterruptPolicy {
-        guard let policy = InterruptPolicy(rawValue: try string()) else {
+        guard let policy = InterruptPolicy(word: try word()) else {
             throw .unknownValue(name, wanted: "\"close\" or \"regenerate\"")
         }
         return policy

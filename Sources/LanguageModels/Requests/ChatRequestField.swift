@@ -67,6 +67,12 @@ struct ChatRequestField: ~Escapable {
         return String(decodingJSON: text.extracting(1..<text.count - 1))
     }
 
+    /// The value as a word of a closed set (`String.init(nameInJSON:)`).
+    func word() throws(ChatRequestError) -> String {
+        try require(.string, "a string")
+        return String(nameInJSON: text.extracting(1..<text.count - 1))
+    }
+
     /// The value as text of 1 to `limit` Unicode scalars.
     func string(upTo limit: Int) throws(ChatRequestError) -> String {
         let string = try string()

@@ -51,12 +51,16 @@ public final class EchoModel: LanguageModel {
     static func words(of text: String) -> [String] {
         var words: [String] = []
         var word = ""
-        for character in text {
-            if let last = word.last, last.isWhitespace, !character.isWhitespace {
+        // By scalars, because a character may be as long as the text.
+        var endsInSpace = false
+        for scalar in text.unicodeScalars {
+            let isSpace = scalar.properties.isWhitespace
+            if endsInSpace, !isSpace {
                 words.append(word)
                 word = ""
             }
-            word.append(character)
+            word.unicodeScalars.append(scalar)
+            endsInSpace = isSpace
         }
         if !word.isEmpty {
             words.append(word)

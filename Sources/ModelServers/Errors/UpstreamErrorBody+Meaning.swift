@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
 extension UpstreamErrorBody {
@@ -21,7 +22,7 @@ extension UpstreamErrorBody {
 
     /// Whether the request is at fault, for any status.
     var isAboutRequest: Bool {
-        type.map { Self.requestTypes.contains($0) } == true || mentions(Self.requestPhrases)
+        Self.requestTypes.contains { $0 == type } || mentions(Self.requestPhrases)
     }
 
     /// Whether the server is at fault. Two such answers do not prove a fault of the request.
@@ -56,7 +57,7 @@ extension UpstreamErrorBody {
     ]
 
     /// The error types of OpenAI, vLLM and llama.cpp for bad requests.
-    private static let requestTypes: Set<String> = ["invalid_request_error", "BadRequestError", "not_supported_error"]
+    private static let requestTypes = ["invalid_request_error", "BadRequestError", "not_supported_error"]
 
     /// Phrases of servers for bad requests, with the status 500 or within an answer.
     private static let requestPhrases = [

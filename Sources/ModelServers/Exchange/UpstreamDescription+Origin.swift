@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTPClient
 import ChatterdLanguageModels
 

@@ -31,7 +31,7 @@ extension ModelError {
     /// `400: Invalid value: Model 'm' not found`.
     init(llamaStackEvent event: Span<UInt8>) {
         let report = UpstreamErrorBody(event)
-        guard let words = report.message, let colon = words.firstIndex(of: ":"), let number = Int(words[..<colon]),
+        guard let words = report.message, let colon = words.unicodeScalars.firstIndex(of: ":"), let number = Int(words[..<colon]),
             400...599 ~= number, let status = Status(number)
         else {
             self.init(inAnswer: report)
@@ -39,7 +39,7 @@ extension ModelError {
         }
         var body = ByteBuffer()
         body.appendJSON { writer in
-            writer.object { $0.member("error", String(words[words.index(after: colon)...].drop { $0 == " " })) }
+            writer.object { $0.member("error", String(words.unicodeScalars[colon...].dropFirst().drop { $0 == " " })) }
         }
         self.init(status: status, report: UpstreamErrorBody(body.bytes), unknownPath: "the path of the request.")
         // Llama Stack 0.2 gives only this message if the prompt exceeds the context of the server behind it.

@@ -6,7 +6,7 @@ struct LlamaStackTool {
     var name = Array("\"\"".utf8)
     var description = LlamaStackDescription()
     var properties: [RawMember] = []
-    var required: Set<String> = []
+    var required: Set<ExactText> = []
 
     init(_ tool: [UInt8]) throws(JSONError) {
         for member in try RawMember.members(of: tool) {
@@ -39,7 +39,7 @@ struct LlamaStackTool {
                 try reader.beginArray()
                 while try reader.nextElement() {
                     let name = try reader.string()
-                    required.insert(String(decodingJSON: reader.bytes.extracting(name.range)))
+                    required.insert(ExactText(String(decodingJSON: reader.bytes.extracting(name.range))))
                 }
             default: description.rest.append(member)
             }

@@ -24,7 +24,7 @@ extension JSONWriter {
             for property in tool.properties {
                 let parameter = try LlamaStackParameter(property.value)
                 parameters.object(property.key) {
-                    $0.write(parameter, isRequired: tool.required.contains(property.key))
+                    $0.write(parameter, isRequired: tool.required.contains(ExactText(property.key)))
                 }
             }
         }

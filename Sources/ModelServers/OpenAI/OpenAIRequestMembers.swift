@@ -7,7 +7,7 @@ import ChatterdLanguageModels
 /// Ollama's, keep their names. A member under OpenAI's name counts more than a translated one.
 struct OpenAIRequestMembers {
     private(set) var list: [RawMember] = []
-    private var names: Set<String> = []
+    private var names: Set<ExactText> = []
     private let isOpenAI: Bool
 
     /// The members that the request writes itself.
@@ -23,7 +23,7 @@ struct OpenAIRequestMembers {
     }
 
     private mutating func set(_ key: String, to json: [UInt8]) {
-        guard names.insert(key).inserted else { return }
+        guard names.insert(ExactText(key)).inserted else { return }
         list.append(RawMember(key: key, value: json))
     }
 

@@ -1,4 +1,5 @@
 import CChatterdPostgres
+import ChatterdBasics
 import Glibc
 
 /// A connection string of libpq, read and completed.

@@ -120,12 +120,12 @@ struct ConversationLineMembers: ~Escapable {
     ) throws(ConversationLineFault) -> [UInt8] {
         guard let object = try object(name) else { return [] }
         var text = ByteBuffer(capacity: object.count)
-        var names: Set<String> = []
+        var names: Set<ExactText> = []
         var isFine = true
         JSONMembers.forEach(of: object.span) { reader, key, range in
             let value = object.span.extracting(range)
             let word = String(decodingJSON: object.span.extracting(key.range))
-            isFine = isFine && names.count < Self.memberLimit && names.insert(word).inserted && check(word, value)
+            isFine = isFine && names.count < Self.memberLimit && names.insert(ExactText(word)).inserted && check(word, value)
             if !text.isEmpty { text.append(",") }
             text.append("\"")
             text.append(object.span.extracting(key.range))

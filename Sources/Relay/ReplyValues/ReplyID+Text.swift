@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 extension ReplyID {
     /// The size of the text form, in bytes.
     public static let textLength = 36

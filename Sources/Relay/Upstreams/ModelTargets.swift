@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
 /// The model servers that may be asked for a reply, according to the current list of servers. A changed server is asked with its new

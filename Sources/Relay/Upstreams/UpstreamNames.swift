@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
 /// The names of models that a server is configured for. The server gets requests for these only.

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 import ChatterdIdentity
 import ChatterdRelay
@@ -23,8 +24,9 @@ enum CredentialText: Sendable, Hashable {
     init(of head: RequestHead) throws(AccessError) {
         var texts = head.fields.values(of: .xAPIKey)
         for value in head.fields.values(of: .authorization) {
-            guard let space = value.firstIndex(of: " "), value[..<space].lowercased() == "bearer" else { continue }
-            texts.append(String(value[space...].drop { $0 == " " }))
+            guard let space = value.unicodeScalars.firstIndex(of: " "), value[..<space].lowercased() == "bearer"
+            else { continue }
+            texts.append(String(value.unicodeScalars[space...].drop { $0 == " " }))
         }
         if let text = try Self.single(texts) {
             self = .bearer(text)
@@ -65,6 +67,10 @@ enum CredentialText: Sendable, Hashable {
         }
         guard text.utf8.count <= limit else {
             throw AccessError(.unauthorized, "The credential is longer than \(limit) bytes.")
+        }
+        // A credential is a key of dictionaries, which is for ASCII only (`String+Bytes.swift`).
+        guard text.utf8.allSatisfy({ $0 < 0x80 }) else {
+            throw AccessError(.unauthorized, "The credential is not ASCII.")
         }
         return text
     }

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 
 /// The cookie of a session (RFC 6265): scripts cannot read it, and no other site can make a browser send it.
@@ -6,9 +7,9 @@ enum SessionCookie {
 
     /// The values of the cookie in the head of a request.
     static func values(in head: RequestHead) -> [String] {
-        head.fields.values(of: .cookie).flatMap { $0.split(separator: ";") }.compactMap { pair in
+        head.fields.values(of: .cookie).flatMap { $0.unicodeScalars.split(separator: ";") }.compactMap { pair in
             let pair = pair.drop { $0 == " " }
-            guard let equals = pair.firstIndex(of: "="), pair[..<equals] == name else { return nil }
+            guard let equals = pair.firstIndex(of: "="), Substring(pair[..<equals]) == name else { return nil }
             return String(pair[pair.index(after: equals)...])
         }
     }

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
@@ -8,7 +9,7 @@ enum UserAgentApp {
 
     /// The name of the first product of a field (RFC 9110 10.1.5), without its version; `nil` if no app can have this name.
     static func name(in field: String) -> String? {
-        let name = String(field.prefix { $0 != "/" && $0 != " " })
+        let name = String(field.unicodeScalars.prefix { $0 != "/" && $0 != " " })
         guard 1...Owner.maximumAppLength ~= name.unicodeScalars.count, Owner.isName(name) else { return nil }
         return name
     }

@@ -44,7 +44,8 @@ struct PageRoute: Sendable {
     func file(in folder: String) -> Handler {
         { request, responder in
             let name = folder + (request.parameter ?? "")
-            guard let file = name == settings.name ? settings : PageFiles.all[name] else {
+            guard let file = name == settings.name ? settings : PageFiles.all.first(where: { $0.key == name })?.value
+            else {
                 responder.refuse(
                     Refusal(.notFound, code: "not_found", message: "The page has no file of this name."))
                 return
@@ -73,7 +74,8 @@ struct PageRoute: Sendable {
         let accepted = request.fields.elements(of: .acceptEncoding).filter {
             !$0.contains("q=0") || $0.contains("q=0.")
         }
-        guard accepted.contains(where: { $0.prefix { $0 != ";" && $0 != " " } == "gzip" }) else {
+        guard accepted.contains(where: { Substring($0.unicodeScalars.prefix { $0 != ";" && $0 != " " }) == "gzip" })
+        else {
             responder.respond(.ok, fields: fields, body: file.bytes)
             return
         }

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdCryptography
 import ChatterdHTTP
 import ChatterdHTTPServer

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdDoors
 import ChatterdLanguageModels

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import Glibc
 
 /// A host and a port in text form: `127.0.0.1:8080`, `[::1]:8080`, `localhost:0`, `:8080` for every interface.

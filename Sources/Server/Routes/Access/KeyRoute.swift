@@ -119,7 +119,7 @@ extension RequestObject {
     /// A list of scopes, at least one; `nil` if it is absent.
     func scopes(_ member: String) throws(RelayError) -> Set<Scope>? {
         guard let words = try names(member, atMost: Scope.allCases.count, upTo: 32) else { return nil }
-        let scopes = words.compactMap { Scope(rawValue: $0) }
+        let scopes = words.compactMap { Scope(word: $0) }
         guard !scopes.isEmpty, scopes.count == words.count else {
             let all = Scope.allCases.map(\.rawValue).joined(separator: ", ")
             throw RelayError(.invalidRequest, "\(member) must be a list of \(all), with one at least.")

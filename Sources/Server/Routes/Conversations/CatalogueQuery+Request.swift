@@ -25,7 +25,7 @@ extension CatalogueQuery {
             limit = number
         }
         if let text = request.head.target.queryItem("archived") {
-            guard let archive = CatalogueArchive(rawValue: text) else {
+            guard let archive = CatalogueArchive(word: text) else {
                 throw RelayError(.invalidRequest, "archived must be 0, 1 or all.")
             }
             self.archive = archive

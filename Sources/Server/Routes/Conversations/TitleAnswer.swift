@@ -62,17 +62,16 @@ final class TitleAnswer: GenerationConsumer {
         let spoken = answer.components(behind: "</think>")
         guard !spoken.contains("<think>") else { return nil }
         let lines = spoken.split(whereSeparator: \.isNewline).map { line in
-            line.drop { !$0.isLetter && !$0.isNumber }
+            line.unicodeScalars.drop { !$0.properties.isAlphabetic && $0.properties.numericType == nil }
         }
         guard var line = lines.last(where: { !$0.isEmpty }) else { return nil }
-        for label in ["Title:", "title:"] where line.hasPrefix(label) {
+        for label in ["Title:", "title:"] where Substring(line).hasPrefix(label) {
             line = line.dropFirst(label.count)
         }
-        while let last = line.last, last.isWhitespace || "\"'`*_.".contains(last) {
+        while let last = line.last, last.isSpaceOrMarkup || last == "." {
             line.removeLast()
         }
-        let scalars = line.drop { $0.isWhitespace || "\"'`*_".contains($0) }.unicodeScalars
-            .filter { $0.properties.generalCategory != .control }
+        let scalars = line.drop(while: \.isSpaceOrMarkup).filter { $0.properties.generalCategory != .control }
         return ConversationTitle.opening(of: String(String.UnicodeScalarView(scalars)))
     }
 
@@ -101,6 +100,10 @@ final class TitleAnswer: GenerationConsumer {
         ending = .some(error)
         finished.take()?.resume(returning: error)
     }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isSpaceOrMarkup: Bool { properties.isWhitespace || "\"'`*_".unicodeScalars.contains(self) }
 }
 
 extension String {

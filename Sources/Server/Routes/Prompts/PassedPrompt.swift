@@ -34,7 +34,7 @@ struct PassedPrompt {
             var reader = JSONReader(body.span)
             try reader.beginObject()
             while let key = try reader.nextKey() {
-                let name = String(decodingJSON: body.span.extracting(key.range))
+                let name = String(nameInJSON: body.span.extracting(key.range))
                 let lowercased = name.lowercased()
                 guard members.contains(lowercased) else {
                     if name == "stream", try reader.kind() == .boolean {

@@ -1,0 +1,96 @@
+// Two texts are equal if their bytes are equal, as for PostgreSQL.
+//
+// Swift compares the characters of texts. It normalizes a text that is not ASCII, and takes a time that is quadratic in the number of combining
+// marks in a row (Unicode Standard Annex 15): 64 KiB of them take two seconds, and peers choose the text. These functions have the names of
+// the standard library's, so that `==` and `switch` are linear everywhere in the package. `Set`, `Dictionary`, the raw values of enumerations
+// and all that compares a `Character` still use Swift's comparison: they are for short texts (`String.init(nameInJSON:)`), `ExactText` is for
+// others. `script/test texts` and openapi/test_texts.py look for the rest.
+
+extension String {
+    fileprivate func hasBytes(of other: String) -> Bool { ExactText(self) == ExactText(other) }
+
+    package static func == (left: String, right: String) -> Bool { left.hasBytes(of: right) }
+    package static func != (left: String, right: String) -> Bool { !left.hasBytes(of: right) }
+    package static func ~= (pattern: String, text: String) -> Bool { text.hasBytes(of: pattern) }
+
+    package static func == (left: String?, right: String) -> Bool { left?.hasBytes(of: right) ?? false }
+    package static func != (left: String?, right: String) -> Bool { !(left == right) }
+    package static func ~= (pattern: String, text: String?) -> Bool { text == pattern }
+    package static func == (left: String, right: String?) -> Bool { right == left }
+    package static func != (left: String, right: String?) -> Bool { !(right == left) }
+
+    /// Whether the bytes of the text begin with those of another.
+    package func hasPrefix(_ prefix: String) -> Bool { utf8.starts(with: prefix.utf8) }
+    /// Whether the bytes of the text end with those of another.
+    package func hasSuffix(_ suffix: String) -> Bool { utf8.suffix(suffix.utf8.count).elementsEqual(suffix.utf8) }
+}
+
+extension Optional<String> {
+    package static func == (left: String?, right: String?) -> Bool {
+        switch (left, right) {
+        case (let left?, let right?): left.hasBytes(of: right)
+        case (nil, nil): true
+        default: false
+        }
+    }
+    package static func != (left: String?, right: String?) -> Bool { !(left == right) }
+}
+
+extension Array<String> {
+    /// Whether an element has the bytes of a text.
+    package func contains(_ text: String) -> Bool { contains { $0 == text } }
+    /// The index of the first element with the bytes of a text.
+    package func firstIndex(of text: String) -> Index? { firstIndex { $0 == text } }
+}
+
+extension RawRepresentable where Self: CaseIterable, RawValue == String {
+    /// The case of a word that a peer sends; `nil` for any other word. `init(rawValue:)` is for the words of our own.
+    package init?(word: String) {
+        guard let known = Self.allCases.first(where: { $0.rawValue == word }) else { return nil }
+        self = known
+    }
+}
+
+extension StringProtocol {
+    package static func == <Other: StringProtocol>(left: Self, right: Other) -> Bool { left.hasBytes(of: right) }
+    package static func != <Other: StringProtocol>(left: Self, right: Other) -> Bool { !left.hasBytes(of: right) }
+
+    /// Whether the bytes of the text begin with those of another.
+    package func hasPrefix(_ prefix: some StringProtocol) -> Bool { utf8.starts(with: prefix.utf8) }
+    /// Whether the bytes of the text end with those of another.
+    package func hasSuffix(_ suffix: some StringProtocol) -> Bool {
+        utf8.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    }
+
+    /// The first place where the text has the bytes of another.
+    package func firstRange(of other: String) -> Range<Index>? {
+        guard let first = other.utf8.first else { return startIndex..<startIndex }
+        var rest = utf8[...]
+        while let found = rest.firstIndex(of: first) {
+            if rest[found...].starts(with: other.utf8) {
+                return found..<rest.index(found, offsetBy: other.utf8.count)
+            }
+            rest = rest[rest.index(after: found)...]
+        }
+        return nil
+    }
+
+    /// Whether the text has the bytes of another.
+    package func contains(_ other: String) -> Bool { firstRange(of: other) != nil }
+
+    /// The text with another one, which is not empty, replaced everywhere.
+    package func replacing(_ other: String, with replacement: String) -> String {
+        var text = ""
+        var start = startIndex
+        while let range = self[start...].firstRange(of: other), !range.isEmpty {
+            text += self[start..<range.lowerBound]
+            text += replacement
+            start = range.upperBound
+        }
+        return text + self[start...]
+    }
+
+    fileprivate func hasBytes(of other: some StringProtocol) -> Bool {
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+    }
+}

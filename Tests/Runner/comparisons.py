@@ -1,0 +1,82 @@
+"""Finds the sources that compare texts by their characters, in the object files of a debug build.
+
+Sources/Basics/Text/String+Bytes.swift says why that is a defect. A source file that imports ChatterdBasics compares by bytes; what it
+still calls of the standard library is in the names of its object file.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+# The targets whose texts come from peers. Those of the terminal and of apps read what their own user and server write.
+TARGETS = """Basics Cryptography Doors HTTP HTTPClient HTTPServer Identity JSONLog LanguageModels ModelServers Page Postgres PostgresStore
+    Relay Server Sockets""".split()
+
+EQUAL = "$sSS2eeoiySbSS_SStFZ"  # String.==
+NAMES = {
+    "$sSS9hasPrefixySbSSF": "String.hasPrefix",
+    "$sSS9hasSuffixySbSSF": "String.hasSuffix",
+    "$sSJ2eeoiySbSJ_SJtFZ": "Character.==",
+    "$sSSSQsWP": "a String, in generic code of the standard library",
+    "$sSJSQsWP": "a Character, as in split(separator:) and firstIndex(of:)",
+}
+# The compiler writes `==` for a type with texts. Such a comparison is no defect of its file, and other files do not import ChatterdBasics.
+COMPARISON = re.compile(r"[^=!<>][=!]= |\bcase \"|\bcase .*rawValue|\bhas(Prefix|Suffix)\(|~=")
+
+# Files whose texts are short, or come from the operator, the database or the source.
+BOUNDED = {
+    "Identity/AppKeyGrant": "names of an app and of models, which are checked before",
+    "Identity/TokenClaims": "claims, which have limits",
+    "LanguageModels/InstalledModel": "what a model server says of a model, at most 64 bytes each",
+    "LanguageModels/UpstreamDescription": "settings",
+    "Postgres/PoolHealth": "sentences of our own",
+    "Relay/UpstreamNames": "names of models",
+    "Server/ModelsRoute": "names of models",
+    "Server/Request+Body": "media types, which are tokens",
+    "HTTPClient/Origin": "the URL of a model server, from the settings or the administrator",
+    "HTTPServer/Router": "patterns of the source, and the first 128 bytes of a path",
+    "ModelServers/EchoVariant": "the name of a model",
+    "Page/PageFile": "names of the source",
+    "Postgres/PostgresError": "codes of PostgreSQL",
+    "PostgresStore/AccessStatements": "scopes, which are stored as words of a set",
+    "PostgresStore/SessionStatements": "scopes",
+    "PostgresStore/CataloguePosition": "a cursor of at most 1 KiB",
+    "PostgresStore/ExceededLimit+Postgres": "a message of our own function",
+    "PostgresStore/FeedReader": "ids that PostgreSQL joins",
+    "Relay/FeedPosition": "a position of at most 64 bytes",
+    "Sockets/HostAndPort": "settings",
+    "JSONLog/LogEncoder": "words of the source",
+}
+
+
+def undefined_names(objects: list[Path]) -> list[tuple[Path, str]]:
+    """The names that object files take from others."""
+    output = subprocess.run(["nm", "--undefined-only", "--print-file-name", *objects], stdout=subprocess.PIPE, check=True, text=True).stdout
+    lines = (line.rsplit(maxsplit=2) for line in output.splitlines())
+    return [(Path(place.partition(".o:")[0] + ".o"), name) for place, _, name in lines]
+
+
+def violations(top: Path, build: Path) -> list[str]:
+    """A sentence for each source that compares by characters."""
+    found = []
+    unused = set(BOUNDED)
+    for target in TARGETS:
+        objects = sorted((build / f"Chatterd{target}.build").glob("*.swift.o"))
+        sources = {path.stem: path for path in (top / "Sources" / target).glob("**/*.swift")}
+        if not objects:
+            raise FileNotFoundError(f"{target} has no object files in {build}")
+        for path, name in undefined_names(objects):
+            stem = path.name.removesuffix(".swift.o")
+            source = sources.get(stem)
+            if source is None or name not in (EQUAL, *NAMES):  # another folder's file of an old build, or a name that compares nothing
+                continue
+            place = f"{target}/{stem}"
+            unused -= {place}
+            if name == EQUAL and "import ChatterdBasics" not in (text := source.read_text()):
+                if any(COMPARISON.search(line) for line in text.splitlines() if not line.lstrip().startswith("//")):
+                    found.append(f"{source.relative_to(top)} compares a String by its characters: it must import ChatterdBasics")
+            elif name != EQUAL and place not in BOUNDED:
+                found.append(f"{source.relative_to(top)} compares by characters: {NAMES[name]}. Use utf8 or unicodeScalars")
+    return found + [f"{place} compares nothing by characters any more: remove it from BOUNDED" for place in sorted(unused)]

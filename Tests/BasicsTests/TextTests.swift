@@ -14,13 +14,13 @@ import Testing
     @Test(arguments: pairs)
     func textsAreEqualIfTheirBytesAre(_ one: String, _ other: String) {
         let isEqual = one.utf8.elementsEqual(other.utf8)
-        let (optional, none): (String?, String?) = (one, nil)
+        let (optional, otherOptional, none): (String?, String?, String?) = (one, other, nil)
         let part = (one + "x").dropLast()
         #expect((one == other) == isEqual && (one != other) == !isEqual)
         #expect((optional == other) == isEqual && (optional != other) == !isEqual)
         #expect((other == optional) == isEqual && (other != optional) == !isEqual)
-        #expect((optional == Optional(other)) == isEqual && (optional != Optional(other)) == !isEqual)
-        #expect(!(none == other) && none != other && none == Optional<String>.none)
+        #expect((optional == otherOptional) == isEqual && (optional != otherOptional) == !isEqual)
+        #expect(!(none == other) && none != other && none != optional)
         #expect((part == other) == isEqual && (part != other) == !isEqual)
         #expect((other == part) == isEqual)
         switch one {

@@ -17,7 +17,8 @@ extension ConversationArchive {
         of key: ConversationKey, upTo reply: ReplyID? = nil, limit: Int
     ) async throws(RelayError) -> (rows: [ConversationRow], memory: MemoryReservation) {
         let reservation = memory.charge(0)
-        var found: [ConversationRow] = []
+        // The last page of the conversation comes first.
+        var pages: [[ConversationRow]] = []
         var size = 0
         var next = Int64.max
         while true {
@@ -41,12 +42,10 @@ extension ConversationArchive {
             let branch = reading.add(ConversationRowStatements.branch(of: key.text, upTo: reply, from: first, to: last))
             let page = try await readers.runForRelay(reading)
             let active = Array(page[branch])
-            found.insert(
-                contentsOf: page[messages].lazy.map(\.row).filter { row in active.contains { $0.contains(row.seq) } },
-                at: 0)
+            pages.append(page[messages].map(\.row).filter { row in active.contains { $0.contains(row.seq) } })
             next = first
         }
-        return (Self.replayedTurns(of: found), reservation)
+        return (Self.replayedTurns(of: Array(pages.reversed().joined())), reservation)
     }
 
     /// The rows of a branch without those of turns that a history omits. Prompts belong to the reply that follows them on the branch, which

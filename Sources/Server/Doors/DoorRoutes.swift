@@ -189,7 +189,7 @@ struct DoorRoutes: Sendable {
     ) async {
         do throws(RelayError) {
             // Old clients name the model `name`.
-            let passed = try PassedPrompt(request.body.bytes, naming: ["model", "name"])
+            let passed = try await PassedPrompt.reading(request.body.bytes, naming: ["model", "name"])
             guard await find(passed.model, request, principal) != nil,
                 await ollamaModels.describe(passed, at: endpoint, request, responder, principal)
             else {

@@ -29,7 +29,7 @@ struct OllamaModelRoutes: Sendable {
     ) async {
         var model = ""
         do throws(RelayError) {
-            let passed = try PassedPrompt(request.body.bytes, naming: change.modelMembers)
+            let passed = try await PassedPrompt.reading(request.body.bytes, naming: change.modelMembers)
             model = passed.model
             let subject = try Self.subject(change, passed, request.body.bytes)
             let (target, server) = try await services[request].upstreams.target(

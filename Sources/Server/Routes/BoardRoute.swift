@@ -12,7 +12,7 @@ struct BoardRoute: Sendable {
     @Sendable func post(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             try request.requireJSON(like: #"{"name":"ada","message":"Hello, board"}"#)
-            let body = request.body.bytes
+            let body = try request.smallBody
             let posting = try Posting(decoding: body.span)
             try await services[request].chatBoard.post(name: posting.name, message: posting.message)
             responder.respondEmptyObject()

@@ -4,6 +4,7 @@ import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdSockets
 
 /// `/replies/:id` and the paths below it: docs/api.md.
 struct ReplyRoute: Sendable {
@@ -58,7 +59,7 @@ struct ReplyRoute: Sendable {
     /// Starts another reply to the same prompt.
     @Sendable func regenerate(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let body = try decode(request)
+            let body = try await decode(request)
             let policy = try request.disconnectPolicy(unless: body.onDisconnect)
             let form = ReplyForm(
                 stream: body.stream, showsQueue: try request.queueEvents(unless: body.queueEvents))
@@ -103,13 +104,15 @@ struct ReplyRoute: Sendable {
             request.parameter.flatMap { ReplyID(parsing: $0) }, request, principal, to: responder)
     }
 
-    private func decode(_ request: Request) throws(RelayError) -> RegenerationRequest {
+    private func decode(_ request: Request) async throws(RelayError) -> RegenerationRequest {
         if request.body.count > 0 {
             try request.requireJSON(like: #"{"model":"llama3.2"}"#)
         }
+        let body = request.body.bytes
         do throws(ChatRequestError) {
-            let body = request.body.bytes
-            return try RegenerationRequest(decoding: body.span)
+            return try await LongWork.run(on: body.count) { () throws(ChatRequestError) in
+                try RegenerationRequest(decoding: body.span)
+            }
         } catch {
             throw RelayError(.invalidRequest, error.message)
         }

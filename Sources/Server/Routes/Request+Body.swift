@@ -3,6 +3,23 @@ import ChatterdHTTPServer
 import ChatterdRelay
 
 extension Request {
+    /// The limit of a body that is read on the event loop, in bytes.
+    static let smallBodyLimit = 256 << 10
+
+    /// The body of a request that needs a small one.
+    ///
+    /// - Throws: `invalidRequest` for a body beyond `smallBodyLimit`.
+    var smallBody: [UInt8] {
+        get throws(RelayError) {
+            guard body.count <= Self.smallBodyLimit else {
+                throw RelayError(
+                    .invalidRequest,
+                    "The body has \(body.count) bytes; at most \(Self.smallBodyLimit) are allowed here.")
+            }
+            return body.bytes
+        }
+    }
+
     /// Throws `invalidRequest` for an empty body and for a form.
     ///
     /// `example` is a valid body, for the message.

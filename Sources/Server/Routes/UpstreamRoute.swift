@@ -79,7 +79,7 @@ struct UpstreamRoute: Sendable {
     @Sendable func test(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let entry = try entry(request)
-            let model = try Self.model(in: request.body.bytes)
+            let model = try Self.model(in: try request.smallBody)
             let upstreams = services[request].upstreams.directory.upstreams
             var outcome = UpstreamProbe.Outcome()
             if let upstream = upstreams.first(where: { $0.description.name == entry.name }) {
@@ -123,9 +123,10 @@ struct UpstreamRoute: Sendable {
         try request.requireJSON(
             like: #"{"name":"\#(name ?? "gpu")","kind":"ollama","url":"http://127.0.0.1:11434"}"#)
         var problems: [String]
+        let body = try request.smallBody
         do throws(JSONError) {
             let reader = try UpstreamReader(
-                request.body.bytes, .request(keyDirectory: configuration.keyDirectory),
+                body, .request(keyDirectory: configuration.keyDirectory),
                 defaults: configuration.defaults,
                 name: name)
             problems = reader.problems

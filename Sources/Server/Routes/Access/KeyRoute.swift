@@ -40,7 +40,7 @@ struct KeyRoute: Sendable {
     @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             try request.requireJSON(like: #"{"app":"shop","scopes":["chat","read","tokens"]}"#)
-            let grant = try Self.grant(of: request.body.bytes, now: registry.seconds())
+            let grant = try Self.grant(of: try request.smallBody, now: registry.seconds())
             let made = try await registry.store.create(grant, by: principal.credential.actor)
             Self.respond(.created, made.key, made.text, to: responder)
         } catch {
@@ -64,7 +64,7 @@ struct KeyRoute: Sendable {
     /// Makes a key with the same properties. The old one stays valid for the overlap.
     @Sendable func rotate(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let object = try RequestObject(request.body.bytes, members: ["overlap"])
+            let object = try RequestObject(try request.smallBody, members: ["overlap"])
             let overlap = try object.number("overlap", in: 0...Self.maximumLifetime) ?? Self.standardOverlap
             let made = try await registry.store.rotate(
                 request.parameter ?? "", overlap: .seconds(overlap), by: principal.credential.actor,

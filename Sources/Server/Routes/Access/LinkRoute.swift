@@ -17,7 +17,7 @@ struct LinkRoute: Sendable {
     /// Makes a link to a reply, or to a conversation, that the principal may read.
     @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let object = try RequestObject(request.body.bytes, members: ["reply", "conversation", "expires_in"])
+            let object = try RequestObject(try request.smallBody, members: ["reply", "conversation", "expires_in"])
             guard let owner = principal.owner, !principal.credential.isLink else {
                 throw RelayError(AccessError(.forbidden, "Only a key of an app, a token or a session makes links."))
             }

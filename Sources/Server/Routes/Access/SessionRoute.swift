@@ -19,7 +19,7 @@ struct SessionRoute: Sendable {
     /// Exchanges the credential of the request for a session, which lives no longer than the credential.
     @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            let object = try RequestObject(request.body.bytes, members: ["expires_in"])
+            let object = try RequestObject(try request.smallBody, members: ["expires_in"])
             guard let credential = StoredCredential(principal.credential, administrator: administrator) else {
                 throw RelayError(
                     AccessError(.unauthorized, "A session is made with a key or a token, as Authorization: Bearer."))

@@ -18,7 +18,7 @@ struct TokenRoute: Sendable {
     @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let object = try RequestObject(
-                request.body.bytes,
+                try request.smallBody,
                 members: ["person", "conversations", "models", "scopes", "expires_in"] + RequestObject.limits)
             let (owner, key) = try Self.issuer(principal)
             let person = try object.name("person", upTo: Owner.maximumPersonLength)

@@ -33,7 +33,7 @@ struct ArchiveRoute: Sendable {
             if request.body.count > 0 {
                 try request.requireJSON(like: #"{"reply":"9a3c1f52-6a0e-4c43-a1ce-6f0be9c7d3f1"}"#)
             }
-            let fork = try ForkRequest(request.body.bytes)
+            let fork = try ForkRequest(try request.smallBody)
             let name = fork.conversation ?? ReplyID.random(in: Partition(of: source.owner)).description
             let target = ConversationKey(source.owner, name: name)
             try principal.check(target)

@@ -5,6 +5,7 @@ import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdSockets
 
 /// `/conversations`, and `PATCH /conversations/:c`: docs/api.md.
 struct CatalogueRoute: Sendable {
@@ -50,9 +51,11 @@ struct CatalogueRoute: Sendable {
             }
             guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
             let creation: ConversationCreation
+            let body = request.body.bytes
             do throws(ChatRequestError) {
-                let body = request.body.bytes
-                creation = try ConversationCreation(decoding: body.span)
+                creation = try await LongWork.run(on: body.count) { () throws(ChatRequestError) in
+                    try ConversationCreation(decoding: body.span)
+                }
             } catch {
                 throw RelayError(.invalidRequest, error.message)
             }
@@ -91,8 +94,8 @@ struct CatalogueRoute: Sendable {
             responder.annotate(Annotation.appID, key.owner.app)
             try request.requireJSON(like: #"{"title":"A week in Rome"}"#)
             let change: ConversationChange
+            let body = try request.smallBody
             do throws(ChatRequestError) {
-                let body = request.body.bytes
                 change = try ConversationChange(decoding: body.span)
             } catch {
                 throw RelayError(.invalidRequest, error.message)

@@ -24,7 +24,7 @@ struct TitleRoute: Sendable {
             if request.body.count > 0 {
                 try request.requireJSON(like: #"{"model":"llama3.2"}"#)
             }
-            let named = try RequestObject(request.body.bytes, members: ["model"])
+            let named = try RequestObject(try request.smallBody, members: ["model"])
                 .name("model", upTo: ModelName.maximumLength)
             if let named { try principal.check(model: named) }
             let catalogue = services[request].catalogue

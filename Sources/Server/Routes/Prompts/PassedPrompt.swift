@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdSockets
 
 /// The body of an `/llmprompt`, or of another request that is passed on. The server replaces the name of its model and passes the rest on.
 struct PassedPrompt {
@@ -80,6 +81,12 @@ struct PassedPrompt {
             $0 > 0 ? min($0, Self.largestLimit) : nil
         }
         self.body = body
+    }
+
+    /// Finds the model in a body of any size.
+    static func reading(_ body: [UInt8], naming members: [String] = ["model"]) async throws(RelayError) -> PassedPrompt
+    {
+        try await LongWork.run(on: body.count) { () throws(RelayError) in try PassedPrompt(body, naming: members) }
     }
 
     /// The body with the name that the server has for the model.

@@ -7,6 +7,7 @@ import ChatterdLanguageModels
 import ChatterdModelServers
 import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdSockets
 
 /// `POST /llmprompt`: passes the request to the `/api/generate` of a model server with the model, and returns its answer. Also other requests
 /// that are passed on outside of conversations.
@@ -38,7 +39,7 @@ struct PromptRoute: Sendable {
     ) async {
         do throws(RelayError) {
             try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
-            let prompt = try PassedPrompt(request.body.bytes)
+            let prompt = try await PassedPrompt.reading(request.body.bytes)
             try principal.check(model: prompt.model)
             let (target, server) = try await services[request].upstreams.server(
                 for: prompt.model, of: [.ollama], otherwise: Self.notOllama(name ?? path))
@@ -64,7 +65,7 @@ struct PromptRoute: Sendable {
     ) async {
         do throws(RelayError) {
             let bytes = request.body.bytes
-            let prompt = try PassedPrompt(bytes)
+            let prompt = try await PassedPrompt.reading(bytes)
             try principal.check(model: prompt.model)
             let kinds = UpstreamDescription.Kind.allCases.filter { translator.path(at: $0) != nil }
             let (target, server) = try await services[request].upstreams.server(
@@ -75,10 +76,12 @@ struct PromptRoute: Sendable {
             let context = PassContext(
                 id: ConversationKey.randomName(), model: prompt.model, seconds: Int(WallClock.seconds()))
             do throws(DoorFault) {
-                body =
-                    kind == .ollama
-                    ? try translator.ollamaBody(of: bytes, asking: target.model) : prompt.body(asking: target.model)
-                encoder = try translator.makeEncoder(for: bytes, at: kind, context)
+                (body, encoder) = try await LongWork.run(on: bytes.count) { () throws(DoorFault) in
+                    let body =
+                        kind == .ollama
+                        ? try translator.ollamaBody(of: bytes, asking: target.model) : prompt.body(asking: target.model)
+                    return (body, try translator.makeEncoder(for: bytes, at: kind, context))
+                }
             } catch {
                 responder.refuse(error)
                 return

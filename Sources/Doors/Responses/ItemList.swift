@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 import ChatterdRelay
 
 /// Messages of a conversation as items, in order.
-public struct ItemList {
+public struct ItemList: Sendable {
     /// A page that a client asks for.
     public struct Page: Sendable {
         /// The limit of items.

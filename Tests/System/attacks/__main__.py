@@ -2,7 +2,7 @@
 
 Attacks chatterd, with CHATTERD_MEMORY=256MiB and its own PostgreSQL, in the ways that once exhausted the memory: unread
 responses, conversations of failed turns, the board, unfinished bodies, names of models, large prompts, more long histories
-than the cache holds. Each attack runs for N seconds (120) beside an ordinary client. Then N (1000) slow readers read an
+than the cache holds; and on what all share: the event loops, the replies, the feeds, the disk. Each attack runs for N seconds (120) beside an ordinary client. Then N (1000) slow readers read an
 answer of 8 MB.
 Prints a table. Ends with 1 if the resident memory exceeded 1.2 budgets, if it grew while the cache was full (checked from 60
 seconds on), if the ordinary client got anything but its answer or a 503, or if its prompts took more than three times as
@@ -20,13 +20,15 @@ import sys
 import threading
 import time
 
-from attacks.attack_list import ATTACKS, DELAYS_NOBODY, GROWS_FIRST, STAYS_FLAT
+from attacks.attack_list import ATTACKS, DELAYS_NOBODY, GROWS_FIRST, NEEDS_KEYS, STAYS_FLAT
 from attacks.ordinary_client import OrdinaryClient
 from attacks.readers import SlowReaders, make_answer
 from harness.chatterd import LISTENING, Chatterd
+from harness.client import call
 from harness.cluster import Cluster
 from harness.machine import end_with_us, run_program, say
 
+ADMIN_TOKEN = "the-token-of-the-administrator"
 BUDGET = 256 << 20
 MARGIN = 1.2
 """The highest allowed resident memory, in budgets."""
@@ -43,11 +45,13 @@ ALONE = 30
 class Relay(Chatterd):
     """A chatterd with a budget, and its resident memory."""
 
-    def __init__(self, program: str, scratch: str, conninfo: str, model: int) -> None:
+    def __init__(self, program: str, scratch: str, conninfo: str, model: int, has_keys: bool = False) -> None:
+        access = {"CHATTERD_ACCESS": "keys", "CHATTERD_ADMIN_TOKEN": ADMIN_TOKEN} if has_keys else {}
         super().__init__(
             scratch, program, DATABASE_URL=conninfo, CHATTERD_SHARDS="2", CHATTERD_MEMORY=f"{BUDGET >> 20}MiB",
             CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="0",
-            CHATTERD_UPSTREAMS=f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]')
+            CHATTERD_UPSTREAMS=f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]', **access)
+        self._has_keys = has_keys
         self.peak = 0
         self.samples: list[int] = []
         """The resident memory at each sample since `samples` was last emptied."""
@@ -58,6 +62,15 @@ class Relay(Chatterd):
         self.start()
         self.expect(LISTENING)
         threading.Thread(target=self._sample, daemon=True).start()
+
+    def make_client(self) -> OrdinaryClient:
+        """An ordinary client, with a key if the server needs one."""
+        fields = {}
+        if self._has_keys:
+            admin = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+            key = call(f"http://127.0.0.1:{self.port}", "POST", "/keys", {"app": "client"}, admin)[2]
+            fields = {"Authorization": f"Bearer {key['key']}"}
+        return OrdinaryClient(self.port, fields=fields)
 
     @property
     def is_alive(self) -> bool:
@@ -105,17 +118,18 @@ class AttackRuns:
             say(f"{'attack':24} {'peak MiB':>9} {'answered':>9} {'503':>6} {'wrong':>6} {'median ms':>10} {'slowest ms':>11}")
             for name in ATTACKS:
                 if self._options.only in name:
-                    await self._with_relay(cluster, port, lambda relay: self._attack(name, relay))  # noqa: B023
+                    work = lambda relay: self._attack(name, relay)  # noqa: B023, E731
+                    await self._with_relay(cluster, port, work, has_keys=name in NEEDS_KEYS)
             if self._options.readers and self._options.only in "slow readers":
                 await self._with_relay(cluster, port, self._readers)
         finally:
             model.kill()
             cluster.stop()
 
-    async def _with_relay(self, cluster: Cluster, model: int, work) -> None:  # noqa: ANN001
+    async def _with_relay(self, cluster: Cluster, model: int, work, has_keys: bool = False) -> None:  # noqa: ANN001
         await cluster.run("DROP DATABASE IF EXISTS attacked WITH (FORCE)", "postgres")
         await cluster.run("CREATE DATABASE attacked", "postgres")
-        relay = Relay(self._options.program, self._scratch, cluster.conninfo.replace("dbname=chaos", "dbname=attacked"), model)
+        relay = Relay(self._options.program, self._scratch, cluster.conninfo.replace("dbname=chaos", "dbname=attacked"), model, has_keys)
         try:
             relay.begin()
             await asyncio.to_thread(work, relay)
@@ -125,7 +139,7 @@ class AttackRuns:
     def _attack(self, name: str, relay: Relay) -> None:
         alone: list[float] = []
         if name in DELAYS_NOBODY:
-            client = OrdinaryClient(relay.port)
+            client = relay.make_client()
             client.start()
             while client.answered + client.refused + len(client.wrong) < ALONE and relay.is_alive:
                 time.sleep(0.05)
@@ -133,7 +147,7 @@ class AttackRuns:
             alone = client.times
         attacker = subprocess.Popen(
             [sys.executable, "-B", "-m", "attacks.attack_list", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=end_with_us)
-        client = OrdinaryClient(relay.port)
+        client = relay.make_client()
         try:
             if name in GROWS_FIRST and attacker.stdout is not None:
                 attacker.stdout.readline()

@@ -209,6 +209,98 @@ def many_images(target: Target) -> None:
     post_forever(target, "/api/chat", body.encode(), "X-Conversation-ID: x\r\n")
 
 
+MARKS = "a" + "\u0301" * 100_000 + "\u0323" * 100_000
+"""A text that Swift compares with another one in 20 s, because it puts the marks in order."""
+
+
+def marks_in_bodies(target: Target) -> None:
+    """Texts of combining marks as a role, as the name of a member, and as words of closed sets."""
+    turn = {"role": "user", "content": "a"}
+    bodies = [
+        ("/llmchat", {"model": "short", "messages": [{"role": MARKS, "content": "a"}]}),
+        ("/llmchat", {"model": "short", "messages": [turn], "when_busy": MARKS}),
+        ("/llmchat", {"model": "short", "messages": [turn], MARKS: 1}),
+        ("/v1/chat/completions", {"model": "short", "messages": [{"role": MARKS, "content": "a"}]}),
+        ("/v1/messages", {"model": "short", "max_tokens": 9, "messages": [turn], MARKS: 1}),
+        ("/api/chat", {"model": "short", "messages": [turn | {"role": MARKS}]}),
+        ("/postchatt", {"name": "n", "message": "m", MARKS: 1}),
+    ]
+    sent = [(path, json.dumps(body | {"appID": "attacker"} if path == "/llmchat" else body, ensure_ascii=False)) for path, body in bodies]
+    steps = itertools.count()
+
+    def act(_: int) -> None:
+        path, body = sent[next(steps) % len(sent)]
+        with target.send(path, body.encode()) as connection:
+            connection.recv(4096)
+
+    forever(2, act)
+
+
+def marks_in_heads(target: Target) -> None:
+    """Texts of combining marks in fields of the head, without a body."""
+    names = ["Accept", "Authorization", "Cookie", "Origin", "If-None-Match", "Accept-Encoding", "Content-Type", "User-Agent", "X-App-ID"]
+    text = "a" + "\u0301" * 1_700 + "\u0323" * 1_700
+    heads = [f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n{name}: {text}\r\n\r\n".encode() for name in names]
+
+    def act(_: int) -> None:
+        with target.connect() as connection:
+            for head in heads:
+                connection.sendall(head)
+                connection.recv(4096)
+
+    forever(2, act)
+
+
+def ended_sessions(target: Target) -> None:
+    """H3: the end of a thousand sessions that never were, without a credential."""
+    steps = itertools.count()
+
+    def act(number: int) -> None:
+        cookies = ";".join(f"chatterd_session={number}-{next(steps)}" for _ in range(500))
+        with target.connect() as connection:
+            connection.sendall(f"DELETE /session HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookies}\r\n\r\n".encode())
+            connection.recv(4096)
+            cookie = f"chatterd_session={number}-{next(steps)}"
+            connection.sendall(f"DELETE /session HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: {cookie}\r\n\r\n".encode())
+            connection.recv(4096)
+
+    forever(2, act)
+
+
+def copied_conversations(target: Target) -> None:
+    """M1: copies of a conversation of 6 MB, by requests without a body."""
+    messages = [{"role": "user", "content": "k" * 60_000}] * 100
+    target.exchange("/llmprep", json.dumps({"appID": "attacker", "conversation": "x", "messages": messages}).encode())
+    print("grown", flush=True)
+    post_forever(target, "/conversations/x/fork", b"")
+
+
+def background_replies(target: Target) -> None:
+    """M4: replies that nobody waits for, each in another conversation."""
+    body = json.dumps({"model": "slow", "background": True, "input": "a"})
+    steps = itertools.count()
+
+    def act(_: int) -> None:
+        with target.connect() as connection:
+            fields = f"X-App-ID: attacker\r\nX-Conversation-ID: c{next(steps)}\r\nContent-Length: {len(body)}\r\n"
+            connection.sendall(f"POST /v1/responses HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n{body}".encode())
+            connection.recv(4096)
+
+    forever(2, act)
+
+
+def feeds(target: Target) -> None:
+    """M4: feeds of conversations of one app, as many as it gets, and again whenever it loses one."""
+    def act(number: int) -> None:
+        head = f"GET /conversations/f{number}/events?appID=attacker HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+        with target.connect() as connection:
+            connection.sendall(head.encode())
+            while connection.recv(4096):
+                pass
+
+    forever(400, act)
+
+
 ATTACKS = {
     "S1 unread responses": unread_responses,
     "S2 failed turns": failed_turns,
@@ -221,12 +313,20 @@ ATTACKS = {
     "H1 nested arguments": nested_arguments,
     "H1 many calls": many_calls,
     "H1 many images": many_images,
+    "H3 ended sessions": ended_sessions,
+    "M1 copies": copied_conversations,
+    "M4 background replies": background_replies,
+    "M4 feeds": feeds,
+    "marks in bodies": marks_in_bodies,
+    "marks in heads": marks_in_heads,
 }
-GROWS_FIRST = {"S2 failed turns", "S2 waiting turns", "full cache", "H1 many images"}
+GROWS_FIRST = {"S2 failed turns", "S2 waiting turns", "full cache", "H1 many images", "M1 copies"}
 """Attacks that report when they have finished their preparation."""
 STAYS_FLAT = {"full cache"}
 """Attacks after whose preparation the memory does not grow."""
-DELAYS_NOBODY = {"H1 nested arguments", "H1 many calls", "H1 many images"}
+NEEDS_KEYS = {"H3 ended sessions"}
+"""Attacks on a server that serves nobody without a credential."""
+DELAYS_NOBODY = {name for name in ATTACKS if name[0] in "HM" or name.startswith("marks")}
 """Attacks on the event loops, beside which prompts of others take no longer than `SLOWER` times the time before."""
 
 

@@ -277,7 +277,7 @@ def copied_conversations(target: Target) -> None:
 
 def background_replies(target: Target) -> None:
     """M4: replies that nobody waits for, each in another conversation."""
-    body = json.dumps({"model": "slow", "background": True, "input": "a"})
+    body = json.dumps({"model": "late", "background": True, "input": "a"})
     steps = itertools.count()
 
     def act(_: int) -> None:

@@ -3,6 +3,7 @@
     short    five words              fail     status 400
     burst    300 words in one write  long-N   N bytes of text, as fast as they are read
     slow     a word a second, for a minute
+    late     five words, after a minute
 
 Any other name is answered like `short`, as llama.cpp does."""
 
@@ -54,6 +55,8 @@ async def answer(exchange: ModelExchange) -> None:
     if model == "fail":
         return await exchange.answer('{"error":{"message":"The model says no.","code":400}}', 400)
     await exchange.begin(EVENTS)
+    if model == "late":
+        await exchange.rest(60)
     if len(model) > 256 or model == "burst":
         await exchange.send(event({"content": "word "}) * 300)
     else:

@@ -49,7 +49,7 @@ class Relay(Chatterd):
         access = {"CHATTERD_ACCESS": "keys", "CHATTERD_ADMIN_TOKEN": ADMIN_TOKEN} if has_keys else {}
         super().__init__(
             scratch, program, DATABASE_URL=conninfo, CHATTERD_SHARDS="2", CHATTERD_MEMORY=f"{BUDGET >> 20}MiB",
-            CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="0",
+            CHATTERD_FAILOVER_ATTEMPTS="0", CHATTERD_RESCUE_ATTEMPTS="0", CHATTERD_MAX_REPLIES="300",
             CHATTERD_UPSTREAMS=f'[{{"name":"any","kind":"openai","url":"http://127.0.0.1:{model}"}}]', **access)
         self._has_keys = has_keys
         self.peak = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import socket
 import sys
 import threading
@@ -168,6 +169,27 @@ def full_cache(target: Target) -> None:
     forever(4, lambda _: prompt(next(steps) * 7 % count))
 
 
+def refused_bodies(target: Target) -> None:
+    """H1, for script/test chaos: the bodies that cost most, in turn, with an error at their end. No model server gets them."""
+    field = f"Authorization: Bearer {os.environ['ATTACK_CREDENTIAL']}\r\n"
+    turn = json.dumps([{"role": MARKS, "content": "a"}], ensure_ascii=False)
+    sent = [
+        ("/api/chat", nested(MARKS)), ("/v1/chat/completions", calls(MARKS)),
+        ("/llmchat", f'{{"model":"m","messages":{turn}}}'.encode()),
+        ("/v1/messages", f'{{"model":"m","max_tokens":9,"messages":{turn}}}'.encode()),
+        ("/llmprompt", b'{"prompt":"' + b"\\n" * (3 * MIB) + b'"}'),
+    ]
+    steps = itertools.count()
+
+    def act(_: int) -> None:
+        path, body = sent[next(steps) % len(sent)]
+        with target.connect() as connection:
+            connection.sendall(f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n{field}Content-Length: {len(body)}\r\n\r\n".encode() + body)
+            connection.recv(4096)
+
+    forever(1, act)
+
+
 def post_forever(target: Target, path: str, body: bytes, fields: str = "") -> None:
     """Sends the same body on two threads, again and again, each time to its end."""
     head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nX-App-ID: attacker\r\n{fields}Content-Length: {len(body)}\r\n\r\n"
@@ -180,22 +202,31 @@ def post_forever(target: Target, path: str, body: bytes, fields: str = "") -> No
     forever(2, act)
 
 
-def nested_arguments(target: Target) -> None:
-    """H1: arguments of a call that are three million numbers, nested 50 deep, compared with the history of a conversation."""
+def nested(last: str = "user") -> bytes:
+    """A request with arguments of a call that are three million numbers, nested 50 deep, and a last message of a role."""
     arguments = '{"a":' + "[" * 50 + ",".join(["1"] * 2_900_000) + "]" * 50 + "}"
     call = '{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":' + arguments + "}}]}"
-    body = '{"model":"short","messages":[{"role":"user","content":"a"},' + call + ',{"role":"user","content":"b"}]}'
-    post_forever(target, "/api/chat", body.encode(), "X-Conversation-ID: x\r\n")
+    turns = '[{"role":"user","content":"a"},' + call + ',{"role":"' + last + '","content":"b"}]'
+    return ('{"model":"short","messages":' + turns + "}").encode()
 
 
-def many_calls(target: Target) -> None:
-    """H1: messages with 200 calls each."""
+def nested_arguments(target: Target) -> None:
+    """H1: deep arguments are compared with the history of a conversation."""
+    post_forever(target, "/api/chat", nested(), "X-Conversation-ID: x\r\n")
+
+
+def calls(last: str = "user") -> bytes:
+    """A request whose messages have 200 calls each, and a last message of a role."""
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = []
     for _ in range(400):
         messages += [{"role": "user", "content": "a"}, {"role": "assistant", "content": None, "tool_calls": [call] * 200}]
-    body = json.dumps({"model": "short", "messages": [*messages, {"role": "user", "content": "b"}]})
-    post_forever(target, "/v1/chat/completions", body.encode())
+    return json.dumps({"model": "short", "messages": [*messages, {"role": last, "content": "b"}]}).encode()
+
+
+def many_calls(target: Target) -> None:
+    """H1: messages with 200 calls each."""
+    post_forever(target, "/v1/chat/completions", calls())
 
 
 def many_images(target: Target) -> None:
@@ -331,4 +362,4 @@ DELAYS_NOBODY = {name for name in ATTACKS if name[0] in "HM" or name.startswith(
 
 
 if __name__ == "__main__":
-    ATTACKS[sys.argv[2]](Target(int(sys.argv[1])))
+    ATTACKS.get(sys.argv[2], refused_bodies)(Target(int(sys.argv[1])))

@@ -27,7 +27,9 @@ import collections
 import functools
 import gc
 import json
+import os
 import random
+import subprocess
 import sys
 import traceback
 
@@ -40,7 +42,7 @@ from chaos.intruder import Intruder
 from chaos.run_state import RunState
 from harness.cluster import Cluster
 from harness.cutting_proxy import CuttingProxy, Cut
-from harness.machine import TIMEOUT, raise_file_limit, run_program, say
+from harness.machine import TIMEOUT, end_with_us, raise_file_limit, run_program, say
 from harness.pooler import PooledCluster
 from harness.processes import Process
 from harness.record import Record
@@ -82,6 +84,7 @@ class Run:
         self.access = Access(self.state, options.standby == "async")
         self.cluster = PooledCluster(scratch, options.pgbouncer) if options.pgbouncer else Cluster(scratch, options.standby)
         self.servers: list[Process] = []
+        self.attackers: list[subprocess.Popen] = []
         self.checks = Checks(self.state, self.upstream, self.cluster)
         self._numbers = iter(range(1 << 30))
 
@@ -123,6 +126,12 @@ class Run:
         for server in self.servers:
             await server.wait_until_ready()
         await self.access.start()
+        if self.options.attack:
+            key = await self.access.make_key({"app": "attacker", "label": "attacks"})
+            for server in self.servers:
+                command = [sys.executable, "-B", "-m", "attacks.attack_list", str(server.port), "refused bodies"]
+                environment = os.environ | {"ATTACK_CREDENTIAL": key.fields["Authorization"].removeprefix("Bearer ")}
+                self.attackers.append(subprocess.Popen(command, env=environment, preexec_fn=end_with_us))
 
     async def _disturb(self) -> None:
         """Runs clients and faults until both have reached their numbers, or the time is up."""
@@ -169,6 +178,8 @@ class Run:
     async def _stop_disturbing(self) -> None:
         """Stops the cuts and waits until the clients have ended."""
         self.state.is_draining = True
+        for attacker in self.attackers:
+            attacker.kill()
         for proxy in self.state.proxies:
             proxy.is_calm = True
         self.record.note_fault("calm from here")
@@ -247,6 +258,7 @@ def main() -> int:
     parser.add_argument("--failures", type=int, help="kills, stops and restarts")
     parser.add_argument("--standby", choices=("none", "sync", "async"))
     parser.add_argument("--pgbouncer", default="", help="the path of a PgBouncer, which then runs between chatterd and PostgreSQL")
+    parser.add_argument("--attack", action="store_true", help="a client of another app sends the most expensive bodies all the time")
     parser.add_argument("--show", type=int, default=10, help="how many violations are printed in full")
     parser.add_argument("--short", action="store_true")
     options = parser.parse_args()

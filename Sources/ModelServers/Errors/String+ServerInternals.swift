@@ -91,7 +91,9 @@ private struct PathScanner {
     mutating func lengthOfPath(at index: Int) -> Int {
         guard opensWord(at: index) else { return 0 }
         if scalars[index].isASCII, scalars[index].properties.isAlphabetic, has(":\\", at: index + 1) {
-            let end = scalars[index...].firstIndex { $0.properties.isWhitespace || "\"'<>|,;)".unicodeScalars.contains($0) }
+            let end = scalars[index...].firstIndex {
+                $0.properties.isWhitespace || "\"'<>|,;)".unicodeScalars.contains($0)
+            }
             return (end ?? scalars.count) - index
         }
         guard has("/", at: index), !has("//", at: index) || has("///", at: index) else { return 0 }

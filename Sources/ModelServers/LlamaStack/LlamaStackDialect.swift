@@ -31,7 +31,8 @@ extension ModelError {
     /// `400: Invalid value: Model 'm' not found`.
     init(llamaStackEvent event: Span<UInt8>) {
         let report = UpstreamErrorBody(event)
-        guard let words = report.message, let colon = words.unicodeScalars.firstIndex(of: ":"), let number = Int(words[..<colon]),
+        guard let words = report.message, let colon = words.unicodeScalars.firstIndex(of: ":"),
+            let number = Int(words[..<colon]),
             400...599 ~= number, let status = Status(number)
         else {
             self.init(inAnswer: report)

@@ -125,7 +125,8 @@ struct ConversationLineMembers: ~Escapable {
         JSONMembers.forEach(of: object.span) { reader, key, range in
             let value = object.span.extracting(range)
             let word = String(decodingJSON: object.span.extracting(key.range))
-            isFine = isFine && names.count < Self.memberLimit && names.insert(ExactText(word)).inserted && check(word, value)
+            isFine =
+                isFine && names.count < Self.memberLimit && names.insert(ExactText(word)).inserted && check(word, value)
             if !text.isEmpty { text.append(",") }
             text.append("\"")
             text.append(object.span.extracting(key.range))

@@ -137,7 +137,7 @@ public struct Router: Sendable {
         }
         var trimmed = path[...]
         if trimmed.hasSuffix("/") {
-            trimmed.removeLast()
+            trimmed = Substring(trimmed.utf8.dropLast())
             guard method.isSafe || method == .post && !hasParameter(below: trimmed) else { return .emptySegment }
             if let resource = exact[String(trimmed)] {
                 return match(method, resource, parameters: [])

@@ -19,6 +19,13 @@ struct OllamaTests {
                 ])
     }
 
+    @Test func longNameOfAMemberIsRefused() {
+        let name = String(repeating: "n", count: 400)
+        let body = #"{"model":"m","messages":[{"role":"user","content":"a"}],"\#(name)":1}"#
+        let fault = #expect(throws: DoorFault.self) { try OllamaChat().request(Array(body.utf8)) }
+        #expect(fault?.message == "The body has a member whose name has more than 128 bytes.")
+    }
+
     @Test func chatIsStreamedByDefaultAndPassedWithoutMessages() throws {
         let asked = try OllamaChat().request(Array(#"{"model":"m","messages":[{"role":"user","content":""}]}"#.utf8))
         #expect(asked.chat.stream && !asked.isPassed)

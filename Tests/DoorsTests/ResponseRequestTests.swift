@@ -115,6 +115,16 @@ struct ResponseRequestTests {
         #expect(String(decoding: kept, as: UTF8.self).contains(#""created_at":7"#))
     }
 
+    @Test func metadataIsRepeatedAsItWasChecked() throws {
+        let long = String(repeating: "x", count: 513)
+        var asked = try request(##""metadata":{"a":"\##(long)","b":null,"a":"c","\u0064":"e"}"##)
+        let object = asked.keep(createdAt: 7)
+        let kept = try #require(object)
+        #expect(String(decoding: kept, as: UTF8.self).contains(#""metadata":{"a":"c","d":"e"}"#))
+        let name = String(repeating: "n", count: 400)
+        #expect(throws: DoorFault.self) { _ = try request(#""metadata":{"\#(name)":"c","\#(name)x":"d"}"#) }
+    }
+
     @Test func wholeResponseMatchesTheSpecification() throws {
         let schemas = try SpecificationSchemas.openResponses()
         let calls = #"{"function":{"name":"f","arguments":{"a":1}}}"#

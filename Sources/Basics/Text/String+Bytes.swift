@@ -2,7 +2,7 @@
 //
 // Swift compares the characters of texts. It normalizes a text that is not ASCII, and takes a time that is quadratic in the number of combining
 // marks in a row (Unicode Standard Annex 15): 64 KiB of them take two seconds, and peers choose the text. These functions have the names of
-// the standard library's, so that `==` and `switch` are linear everywhere in the package. `Set`, `Dictionary`, the raw values of enumerations
+// the standard library's, so that `==` and `switch` are linear everywhere in the package. `Set`, `Dictionary`, `<`, raw values of enumerations
 // and all that compares a `Character` still use Swift's comparison: they are for short texts (`String.init(nameInJSON:)`), `ExactText` is for
 // others. `script/test texts` and openapi/test_texts.py look for the rest.
 
@@ -62,35 +62,51 @@ extension StringProtocol {
         utf8.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
     }
 
-    /// The first place where the text has the bytes of another.
-    package func firstRange(of other: String) -> Range<Index>? {
-        guard let first = other.utf8.first else { return startIndex..<startIndex }
-        var rest = utf8[...]
-        while let found = rest.firstIndex(of: first) {
-            if rest[found...].starts(with: other.utf8) {
-                return found..<rest.index(found, offsetBy: other.utf8.count)
-            }
-            rest = rest[rest.index(after: found)...]
-        }
-        return nil
+    fileprivate func hasBytes(of other: some StringProtocol) -> Bool {
+        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
+}
 
+extension String {
+    /// The first place where the text has the bytes of another.
+    package func firstRange(of other: String) -> Range<Index>? { self[...].firstRange(of: other) }
     /// Whether the text has the bytes of another.
-    package func contains(_ other: String) -> Bool { firstRange(of: other) != nil }
-
+    package func contains(_ other: String) -> Bool { self[...].contains(other) }
     /// The text with another one, which is not empty, replaced everywhere.
     package func replacing(_ other: String, with replacement: String) -> String {
         var text = ""
-        var start = startIndex
-        while let range = self[start...].firstRange(of: other), !range.isEmpty {
-            text += self[start..<range.lowerBound]
+        var rest = self[...]
+        while let range = rest.firstRange(of: other), !range.isEmpty {
+            text += rest[..<range.lowerBound]
             text += replacement
-            start = range.upperBound
+            rest = rest[range.upperBound...]
         }
-        return text + self[start...]
+        return text + rest
+    }
+}
+
+extension Substring {
+    /// The first place where the text has the bytes of another.
+    package func firstRange(of other: String) -> Range<Index>? {
+        guard let offset = offset(of: other) else { return nil }
+        let start = utf8.index(startIndex, offsetBy: offset)
+        return start..<utf8.index(start, offsetBy: other.utf8.count)
     }
 
-    fileprivate func hasBytes(of other: some StringProtocol) -> Bool {
-        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+    /// Whether the text has the bytes of another.
+    package func contains(_ other: String) -> Bool { offset(of: other) != nil }
+
+    /// The number of bytes before the first place where the text has the bytes of another.
+    private func offset(of other: String) -> Int? {
+        var (text, other) = (self, other)
+        return text.withUTF8 { text in
+            other.withUTF8 { other in
+                guard let first = other.first else { return 0 }
+                guard text.count >= other.count else { return nil }
+                return (0...text.count - other.count).first { start in
+                    text[start] == first && text[start..<start + other.count].elementsEqual(other)
+                }
+            }
+        }
     }
 }

@@ -36,6 +36,8 @@ struct UpstreamFields {
     private static let countLimit = 1_000
     /// Maximum bytes of the name of a model, or of a header's value.
     private static let textLimit = 1_000
+    /// Maximum bytes of a text: a key has at most as many.
+    private static let stringLimit = 8_192
 
     private var values: [Name: Value] = [:]
     /// One sentence for each problem.
@@ -71,7 +73,7 @@ extension UpstreamFields {
             return nil
         }
         guard let text = Self.string(value), !text.isEmpty else {
-            report(name, "must be a string of 1 to \(Self.textLimit) bytes")
+            report(name, "must be a string of 1 to \(Self.stringLimit) bytes")
             return nil
         }
         return text
@@ -171,9 +173,9 @@ extension UpstreamFields {
     private static func string(_ value: Value) -> String? {
         guard value.kind == .string else { return nil }
         var reader = JSONReader(value.text.span)
-        guard let string = try? reader.string(), string.range.count <= 6 * textLimit else { return nil }
+        guard let string = try? reader.string(), string.range.count <= 6 * stringLimit else { return nil }
         let text = String(decodingJSON: value.text.span.extracting(string.range))
-        return text.utf8.count <= textLimit ? text : nil
+        return text.utf8.count <= stringLimit ? text : nil
     }
 
     private static func strings(_ value: Value) throws(JSONError) -> [String]? {

@@ -3,7 +3,7 @@ import ChatterdBasics
 /// The members of an object in a request, in their order; those that are null count as absent.
 struct DoorMembers {
     private(set) var names: [String] = []
-    private var values: [String: DoorValue] = [:]
+    private var values: [ExactText: DoorValue] = [:]
 
     init(_ list: [(name: String, value: DoorValue)]) {
         for (name, value) in list {
@@ -13,8 +13,8 @@ struct DoorMembers {
             }
             values[name] = value
         }
-        var known: Set<String> = []
-        names = list.map(\.name).filter { values[$0] != nil && known.insert($0).inserted }
+        var known: Set<ExactText> = []
+        names = list.map(\.name).filter { values[$0] != nil && known.insert(ExactText($0)).inserted }
     }
 
     subscript(_ name: String) -> DoorValue? { values[name] }
@@ -55,7 +55,7 @@ struct DoorMembers {
 
     /// Throws if the object has other members than the known ones.
     func require(only known: Set<String>, in path: String = "") throws(DoorFault) {
-        if let name = names.first(where: { !known.contains($0) }) {
+        if let name = names.first(where: { name in !known.contains { $0 == name } }) {
             throw .unsupported(path + name, "chatterd does not know it.")
         }
     }

@@ -88,7 +88,7 @@ struct DoorValue {
         guard (try? reader.beginObject()) != nil else { return nil }
         while let key = try? reader.nextKey(), let value = try? reader.skipValue() {
             guard list.count < limit else { return nil }
-            list.append((String(nameInJSON: body.span.extracting(key.range)), DoorValue(body, value)))
+            list.append((String(decodingJSON: body.span.extracting(key.range)), DoorValue(body, value)))
         }
         return DoorMembers(list)
     }

@@ -15,7 +15,6 @@ struct ResponseRepetition {
         _ continuation: DoorRequest.Continuation?, isStored: Bool, isBackground: Bool
     ) throws(DoorFault) {
         let instructions = try members.string("instructions")
-        try Self.checkMetadata(members)
         var repeated = ByteBuffer()
         func member(_ name: StaticString, _ json: [UInt8]) {
             repeated.append(repeated.isEmpty ? "\"" : ",\"")
@@ -55,7 +54,7 @@ struct ResponseRepetition {
         member("store", Array(isStored ? "true".utf8 : "false".utf8))
         member("background", Array(isBackground ? "true".utf8 : "false".utf8))
         member("service_tier", .string, otherwise: #""default""#)
-        member("metadata", .object, otherwise: "{}")
+        member("metadata", try Self.metadata(members))
         member("safety_identifier", .string, otherwise: "null")
         member("prompt_cache_key", .string, otherwise: "null")
         json = repeated.array
@@ -72,11 +71,13 @@ struct ResponseRepetition {
         return Array("{\"created_at\":\(seconds),".utf8) + repeated.json + Array("}".utf8)
     }
 
-    private static func checkMetadata(_ members: DoorMembers) throws(DoorFault) {
-        guard let metadata = try members.object("metadata") else { return }
+    /// The member `metadata`, checked and without members that are null or repeated.
+    private static func metadata(_ members: DoorMembers) throws(DoorFault) -> [UInt8] {
+        guard let metadata = try members.object("metadata") else { return Array("{}".utf8) }
         guard metadata.names.count <= maximumMetadata else {
             throw .invalid("metadata has more than \(maximumMetadata) members.", "metadata")
         }
+        var json = ByteBuffer()
         for name in metadata.names {
             guard name.unicodeScalars.count <= maximumName, let text = metadata[name]?.string,
                 text.unicodeScalars.count <= maximumText
@@ -85,7 +86,13 @@ struct ResponseRepetition {
                     "metadata has names of at most \(maximumName) characters, and texts of at most \(maximumText).",
                     "metadata.\(name)")
             }
+            json.append(json.isEmpty ? "{" : ",")
+            json.append(jsonString: name)
+            json.append(":")
+            json.append(jsonString: text)
         }
+        json.append(json.isEmpty ? "{}" : "}")
+        return json.array
     }
 
     private static func string(_ text: String?) -> [UInt8] {

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// A member of a JSON object whose value is passed on unchanged.
 public struct RawMember: Sendable, Equatable {
     /// The name, decoded.

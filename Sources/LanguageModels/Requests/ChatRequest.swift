@@ -50,7 +50,7 @@ public struct ChatRequest: Sendable, Equatable {
     /// The limit of members of `options`.
     public static let maximumOptions = 256
     /// The limit of the JSON text of `options`, in bytes.
-    public static let maximumOptionsSize = 64 << 10
+    public static let maximumOptionsSize = 256 << 10
 
     public init(
         appID: String?, model: String, messages: [ModelMessage], stream: Bool = true, passThrough: [RawMember] = []

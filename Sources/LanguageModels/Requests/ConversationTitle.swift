@@ -11,7 +11,7 @@ public enum ConversationTitle {
     private static let searchedLength = 4_096
 
     /// The first words of a message as a title: white space is one space, and the text ends between words unless its first word is
-    /// longer than the limit. `nil` for a message without words.
+    /// longer than the limit. It has `maximumLength` scalars at most, whatever its characters. `nil` for a message without words.
     public static func opening(of message: String) -> String? {
         var title = ""
         // A character may have any number of scalars.

@@ -130,5 +130,9 @@ private struct PathScanner {
 }
 
 extension Unicode.Scalar {
-    fileprivate var isLetterOrNumber: Bool { properties.isAlphabetic || properties.numericType != nil }
+    /// Whether the scalar is a letter or a number, or continues one.
+    fileprivate var isLetterOrNumber: Bool {
+        properties.isAlphabetic || properties.numericType != nil || properties.isGraphemeExtend
+            || properties.generalCategory == .spacingMark || self == "\u{200D}"
+    }
 }

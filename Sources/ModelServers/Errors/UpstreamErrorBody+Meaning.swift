@@ -40,13 +40,13 @@ extension UpstreamErrorBody {
     /// Whether a 404 only reports an unknown path.
     var isAboutPath: Bool {
         guard let text = message?.lowercased() else { return true }
-        return Self.pathPhrases.contains(text.hasSuffix(".") ? text.dropLast() : text[...])
+        return Self.pathPhrases.contains { text == $0 || text == $0 + "." }
     }
 
     /// Whether the message is LiteLLM's for a missing or wrong key, without a database.
     var isAboutKey: Bool { message?.lowercased().contains("no connected db") ?? false }
 
-    private static let pathPhrases: Set<Substring> = [
+    private static let pathPhrases = [
         "not found", "file not found", "page not found", "404 page not found", "404 not found", "404: not found",
     ]
 

@@ -40,7 +40,7 @@ struct ModelListing {
             while try reader.nextElement() {
                 let listing = try ModelListing(from: &reader)
                 // No request can name another one, and clients show the names in terminals.
-                if ModelName.isValid(listing.name) { listings.append(listing) }
+                if ModelName.isListable(listing.name) { listings.append(listing) }
             }
         }
         try reader.finish()

@@ -17,7 +17,7 @@ struct FailoverRecord {
     /// The servers that were asked to continue the text and could not.
     var cannotContinue: Set<Int> = []
     /// The errors about the request, each with the first server that gave it.
-    var complaints: [String: Int] = [:]
+    var complaints: [ExactText: Int] = [:]
     /// The error of the last break.
     var lastBreak: ModelError?
     /// The delays before a repeated request.

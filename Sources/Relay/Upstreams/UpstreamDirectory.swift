@@ -33,7 +33,8 @@ public final class UpstreamDirectory {
 
         /// Its names as people write them, in order: Ollama adds the tag.
         var suggestions: [String] {
-            (names ?? []).map { $0.hasSuffix(":latest") ? String($0.dropLast(":latest".count)) : $0 }.sorted()
+            (names ?? []).map { $0.hasSuffix(":latest") ? String($0.unicodeScalars.dropLast(":latest".count)) : $0 }
+                .sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         }
 
         /// Whether its newest list has the model. Ollama adds the tag `latest` to a name without a tag, in each of its APIs.

@@ -68,10 +68,6 @@ enum CredentialText: Sendable, Hashable {
         guard text.utf8.count <= limit else {
             throw AccessError(.unauthorized, "The credential is longer than \(limit) bytes.")
         }
-        // A credential is a key of dictionaries, which is for ASCII only (`String+Bytes.swift`).
-        guard text.utf8.allSatisfy({ $0 < 0x80 }) else {
-            throw AccessError(.unauthorized, "The credential is not ASCII.")
-        }
         return text
     }
 }

@@ -221,7 +221,9 @@ struct DoorRoutes: Sendable {
         let names = [ExactText(name), ExactText(name + ":latest")]
         if let model = models.first(where: { names.contains(ExactText($0.name)) }) { return model }
         let upstreams = services[request].upstreams
-        guard upstreams.directory.isQualified(name), principal.permits(model: name) else { return nil }
+        guard ModelName.isValid(name), upstreams.directory.isQualified(name), principal.permits(model: name) else {
+            return nil
+        }
         let listings = await upstreams.modelLists.listings(of: upstreams.directory)
         return ModelsRoute.model(name, listings, in: upstreams.directory).map(DoorModel.init)
     }

@@ -31,7 +31,7 @@ struct OllamaModelRoutes: Sendable {
         do throws(RelayError) {
             let passed = try await PassedPrompt.reading(request.body.bytes, naming: change.modelMembers)
             model = passed.model
-            let subject = try Self.subject(change, passed, request.body.bytes)
+            let subject = try await Self.subject(change, passed, request.body.bytes)
             let (target, server) = try await services[request].upstreams.target(
                 for: change, of: model, on: request.head.target.queryItem("upstream"))
             // The change may happen although its answer is lost, so it is recorded before.
@@ -67,10 +67,10 @@ struct OllamaModelRoutes: Sendable {
     /// The changed model in the audit log.
     private static func subject(
         _ change: ModelChange, _ passed: PassedPrompt, _ body: [UInt8]
-    ) throws(RelayError) -> String {
+    ) async throws(RelayError) -> String {
         try passed.model.requireName(change.modelMembers[0], upTo: ModelName.maximumLength)
         guard change == .copy else { return passed.model }
-        let copy = try PassedPrompt(body, naming: ["destination"]).model
+        let copy = try await PassedPrompt.reading(body, naming: ["destination"]).model
         try copy.requireName("destination", upTo: ModelName.maximumLength)
         return "\(passed.model) to \(copy)"
     }

@@ -5,6 +5,7 @@ import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdSockets
 
 /// `/upstreams` and the paths below it: docs/api.md.
 struct UpstreamRoute: Sendable {
@@ -39,7 +40,7 @@ struct UpstreamRoute: Sendable {
     /// Adds a model server.
     @Sendable func add(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
-            guard let description = try read(request, named: nil, responder) else { return }
+            guard let description = try await read(request, named: nil, responder) else { return }
             try await registry.add(
                 description.name, description.document(defaults: configuration.defaults),
                 by: principal.credential.actor)
@@ -56,7 +57,7 @@ struct UpstreamRoute: Sendable {
     @Sendable func replace(_ request: Request, _ responder: Responder, _ principal: Principal) async {
         do throws(RelayError) {
             let name = try changeable(request)
-            guard let description = try read(request, named: name, responder) else { return }
+            guard let description = try await read(request, named: name, responder) else { return }
             try await registry.replace(
                 name, description.document(defaults: configuration.defaults), by: principal.credential.actor)
             responder.respond(json: document(try entry(name)))
@@ -119,18 +120,21 @@ struct UpstreamRoute: Sendable {
     /// - Throws: `invalidRequest` for an empty body and for a form.
     private func read(
         _ request: Request, named name: String?, _ responder: Responder
-    ) throws(RelayError) -> UpstreamDescription? {
+    ) async throws(RelayError) -> UpstreamDescription? {
         try request.requireJSON(
             like: #"{"name":"\#(name ?? "gpu")","kind":"ollama","url":"http://127.0.0.1:11434"}"#)
         var problems: [String]
-        let body = try request.smallBody
+        let (body, configuration) = (request.body.bytes, configuration)
         do throws(JSONError) {
-            let reader = try UpstreamReader(
-                body, .request(keyDirectory: configuration.keyDirectory),
-                defaults: configuration.defaults,
-                name: name)
-            problems = reader.problems
-            if let description = reader.description {
+            let read: (problems: [String], description: UpstreamDescription?)
+            read = try await LongWork.run(on: body.count) { () throws(JSONError) in
+                let reader = try UpstreamReader(
+                    body, .request(keyDirectory: configuration.keyDirectory), defaults: configuration.defaults,
+                    name: name)
+                return (reader.problems, reader.description)
+            }
+            problems = read.problems
+            if let description = read.description {
                 if description.name == Configuration.Upstreams.echo.name {
                     problems.append("name is that of the built-in model, which is offered by CHATTERD_ECHO")
                 } else if let name, description.name != name {
@@ -159,6 +163,7 @@ struct UpstreamRoute: Sendable {
                 guard let text = try reader.stringOrSkip(), isModel else { continue }
                 model = String(decodingJSON: body.span.extracting(text.range))
             }
+            guard model.map(ModelName.isValid) ?? true else { throw JSONError(.wrongType, at: 0) }
             return model
         } catch {
             throw RelayError(

@@ -12,6 +12,10 @@ import Testing
         ("at /home/me/.cache/x and ~/models/y", "at … and ~…"),
         (#"(C:\models\tiny.gguf)"#, "(…)"),
         ("file:///srv/x/y", "file:…"),
+        ("open /Users/jose\u{301}/secret failed", "open … failed"),
+        ("open /jose\u{301}/secret.txt failed", "open … failed"),
+        ("cannot read /home/ที่บ้าน/key.pem", "cannot read …"), ("x /home/हिन्दी/key.pem", "x …"),
+        ("a /v1/models@/home/me/x b", "a /v1/models@… b"),
         (
             "failed\nTraceback (most recent call last):\n  File \"/a/b.py\", line 1, in f\n    f()\nValueError: no such /a/b\n",
             "failed\n\nValueError: no such …"

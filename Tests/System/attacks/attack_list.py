@@ -254,7 +254,6 @@ def marks_in_bodies(target: Target) -> None:
         ("/v1/chat/completions", {"model": "short", "messages": [{"role": MARKS, "content": "a"}]}),
         ("/v1/messages", {"model": "short", "max_tokens": 9, "messages": [turn], MARKS: 1}),
         ("/api/chat", {"model": "short", "messages": [turn | {"role": MARKS}]}),
-        ("/postchatt", {"name": "n", "message": "m", MARKS: 1}),
     ]
     sent = [(path, json.dumps(body | {"appID": "attacker"} if path == "/llmchat" else body, ensure_ascii=False)) for path, body in bodies]
     steps = itertools.count()
@@ -270,7 +269,7 @@ def marks_in_bodies(target: Target) -> None:
 def marks_in_heads(target: Target) -> None:
     """Texts of combining marks in fields of the head, without a body."""
     names = ["Accept", "Authorization", "Cookie", "Origin", "If-None-Match", "Accept-Encoding", "Content-Type", "User-Agent", "X-App-ID"]
-    text = "a" + "\u0301" * 1_700 + "\u0323" * 1_700
+    text = "a" + "\u0301" * 3_900 + "\u0323" * 3_900
     heads = [f"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n{name}: {text}\r\n\r\n".encode() for name in names]
 
     def act(_: int) -> None:

@@ -146,6 +146,9 @@ class Access:
         probes = [self._wait(proxy, one, again) for proxy in self.state.proxies for one in latest.values()]
         if not all(await asyncio.gather(*probes)):
             return
+        if any(time.time() >= one.ends[0] for one in latest.values()):
+            # They may have been refused for their age, which ends no stream, before a process could learn of the revocation.
+            return
         for credential in credentials:
             credential.is_dead, credential.died_at = True, self._record.now()
         self.dead += credentials

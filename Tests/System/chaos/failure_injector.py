@@ -112,7 +112,6 @@ class FailureInjector:
             else:
                 self._did(f"stops {name} for {seconds:.1f} s", "freezes of chatterd")
                 await victim.freeze(seconds)
-                self._record.continued_at = self._record.now()
                 self._record.note_fault(f"continued {name}")
 
     @contextlib.asynccontextmanager

@@ -110,12 +110,10 @@ class Reader:
         await self._read(reply, reader, None)
 
     def _most_late(self, reply: Reply, exchange: Exchange, early: int) -> int:
-        """The events that a reader may get with a credential that has ended: the model server has sent what they have before, or while a
-        process stood still, which reads it before it looks at a clock."""
+        """The events that a reader may get with a credential that has ended: the model server has sent what they have before."""
         if not self._state.prompts[reply.token].script.is_endless:
             return 1 << 62
-        until = max(exchange.credential.died_at, self._record.continued_at)
-        return LATE + max(0, self._state.upstream.lines_until(reply.token, until) - early)
+        return LATE + max(0, self._state.upstream.lines_until(reply.token, exchange.credential.died_at) - early)
 
     async def _read(self, reply: Reply, reader: str, exchange: Exchange | None) -> None:
         """Reads a reply to its end over as many connections as necessary, or disconnects before the end."""

@@ -31,7 +31,6 @@ class Record:
         self.tokens: set[str] = set()  # of prompts with violations
         self.failures: list[str] = []  # that were injected
         self.deaths: list[tuple[float, float]] = []  # begin and end of failures that may cost a process its replies
-        self.continued_at = 0.0  # when a process of chatterd was continued last
         self._notes: dict[str, collections.deque[str]] = {}
         self._beat = self._late_beat = 0.0  # the time of the last heartbeat, and of the last late one
 

@@ -1,7 +1,7 @@
 // Two texts are equal if their bytes are equal, as for PostgreSQL.
 //
 // Swift compares the characters of texts. It normalizes a text that is not ASCII, and takes a time that is quadratic in the number of combining
-// marks in a row (Unicode Standard Annex 15): 64 KiB of them take two seconds, and peers choose the text. These functions have the names of
+// marks in a row (Unicode Standard Annex 15): 64 KiB of them take half a second, and peers choose the text. These functions have the names of
 // the standard library's, so that `==` and `switch` are linear everywhere in the package. `Set`, `Dictionary`, `<`, raw values of enumerations
 // and all that compares a `Character` still use Swift's comparison: they are for short texts (`String.init(nameInJSON:)`), `ExactText` is for
 // others. `script/test texts` and openapi/test_texts.py look for the rest.

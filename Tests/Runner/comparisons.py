@@ -26,7 +26,7 @@ NAMES = {
     "$sSSSQsWP": "a String, in generic code of the standard library",
     "$sSJSQsWP": "a Character, as in split(separator:) and firstIndex(of:)",
 }
-# The compiler writes `==` for a type with texts. Such a comparison is no defect of its file, and other files do not import ChatterdBasics.
+# The compiler writes `==` of a type with texts, also in a file that compares nothing itself and so need not import ChatterdBasics.
 COMPARISON = re.compile(r"[^=!<>][=!]= |\bcase \"|\bcase .*rawValue|\bhas(Prefix|Suffix)\(|~=")
 
 # Files whose texts are short, or come from the operator, the database or the source.
@@ -51,7 +51,7 @@ BOUNDED = {
     "Postgres/PostgresError": "messages of libpq",
     "PostgresStore/AccessStatements": "scopes, which are stored as words of a set",
     "PostgresStore/SessionStatements": "scopes",
-    "PostgresStore/CataloguePosition": "a cursor of at most 1 KiB",
+    "PostgresStore/CataloguePosition": "a cursor of at most 1,274 bytes",
     "PostgresStore/ExceededLimit+Postgres": "a message of our own function",
     "PostgresStore/FeedReader": "ids that PostgreSQL joins",
     "Relay/FeedPosition": "a position of at most 64 bytes",

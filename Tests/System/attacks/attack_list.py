@@ -282,7 +282,7 @@ def marks_in_heads(target: Target) -> None:
 
 
 def ended_sessions(target: Target) -> None:
-    """H3: the end of a thousand sessions that never were, without a credential."""
+    """H3: the end of sessions that never were, without a credential: 500 in one request, and one in the next."""
     steps = itertools.count()
 
     def act(number: int) -> None:

@@ -101,6 +101,16 @@ import Testing
             ]) == #"[{"id":"1","function":{"index":0,"name":"f","arguments":{"a":{}}}}]"#)
     }
 
+    @Test func bracketsWithinTextsEndNoCall() {
+        #expect(
+            calls([
+                #""tool_calls":[{"index":0,"id":"1","function":{"name":"f","arguments":"{\"a\":\"}"}}]"#,
+                #""tool_calls":[{"index":0,"id":"2","function":{"name":"f","arguments":"\\"}}]"#,
+                #""tool_calls":[{"index":0,"id":"3","function":{"name":"f","arguments":"\"]"}}]"#,
+                #""tool_calls":[{"index":0,"id":"4","function":{"name":"f","arguments":"\"}"}}]"#,
+            ]) == #"[{"id":"1","function":{"index":0,"name":"f","arguments":{"a":"}\"]"}}}]"#)
+    }
+
     @Test func callsAfterTheReasonAreNotLost() {
         let call = Stream.chunk(#""tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{"}}]"#)
         let rest = Stream.chunk(#""tool_calls":[{"index":0,"function":{"arguments":"}"}}]"#)

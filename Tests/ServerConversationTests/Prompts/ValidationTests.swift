@@ -1,12 +1,13 @@
 import ChatterdCommand
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
+import ChatterdHTTPServer
 import ChatterdJSONLog
 import ChatterdPostgresStore
-import ChatterdServer
 import ChatterdTestSupport
 import Testing
 
+@testable import ChatterdServer
 @testable import ChatterdServerTestSupport
 
 /// Requests that are refused before anything is stored.
@@ -141,6 +142,18 @@ import Testing
                 let answer = try client.readResponse()
                 #expect(answer.status == 422)
                 #expect((answer.json["error"] as? String)?.hasPrefix("The body is a form. Send JSON such as {") == true)
+            }
+        }
+    }
+
+    @Test func bodyOfARouteThatNeedsASmallOneHasALimit() async throws {
+        try await onStage { stage in
+            let posting = #"{"name":"ada","message":"Hello"}"#
+            for (size, status) in [(Request.smallBodyLimit, 200), (Request.smallBodyLimit + 1, 422)] {
+                let client = try RawClient(port: stage.port)
+                let body = posting + String(repeating: " ", count: size - posting.utf8.count)
+                client.request("POST", "/postchatt", body: Array(body.utf8))
+                #expect(try client.readResponse().status == status)
             }
         }
     }

@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test func longNameIsNone() {
-        let name = String(repeating: "n", count: 384)
+        let name = String(repeating: "n", count: String.maximumNameInJSON)
         #expect(String(nameInJSON: Array(name.utf8).span) == name)
         #expect(String(nameInJSON: Array("\(name)n".utf8).span) == "…")
         #expect(String(nameInJSON: Array(#"a\u0062"#.utf8).span) == "ab")

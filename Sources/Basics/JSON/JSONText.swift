@@ -37,11 +37,13 @@ extension ByteBuffer {
 }
 
 extension String {
-    /// Creates the text of the inside of a JSON string that is a name: of a member, or a word of a closed set. A name of more than 384 bytes
-    /// of JSON becomes "…", which nothing is named: `Set`, `Dictionary` and raw values compare names in a time that is quadratic in their
-    /// length.
+    /// The limit of a name in a JSON text, in bytes: `Set` and `Dictionary` take a time for it that is quadratic in its length.
+    public static let maximumNameInJSON = 384
+
+    /// Creates the text of the inside of a JSON string that is a name: of a member that is known, or a word of a closed set. A text beyond
+    /// `maximumNameInJSON` becomes "…", which nothing is named. It is not for names that are kept: two long ones would become equal.
     public init(nameInJSON text: Span<UInt8>) {
-        if text.count <= 384 { self.init(decodingJSON: text) } else { self = "…" }
+        if text.count <= Self.maximumNameInJSON { self.init(decodingJSON: text) } else { self = "…" }
     }
 
     /// Creates the text of the inside of a JSON string; NUL, halves of surrogate pairs and bytes that are not UTF-8 become U+FFFD.

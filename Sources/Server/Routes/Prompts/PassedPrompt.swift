@@ -83,7 +83,7 @@ struct PassedPrompt {
         self.body = body
     }
 
-    /// Finds the model in a body of any size.
+    /// Finds the model in a body of any size; in a long one beside the event loop.
     static func reading(_ body: [UInt8], naming members: [String] = ["model"]) async throws(RelayError) -> PassedPrompt
     {
         try await LongWork.run(on: body.count) { () throws(RelayError) in try PassedPrompt(body, naming: members) }

@@ -261,10 +261,11 @@ public final class PostgresPool: @unchecked Sendable {
             outageBegan = now
         }
         let configuration = configuration
+        let begun = now
         // A queue of its own, because a blocked thread must not come from the shared pool of threads.
         DispatchQueue(label: "chatterd.postgres.connect").async {
             let outcome = Result { () throws(PostgresError) in
-                Confined(try Self.connect(configuration), to: self.shard)
+                Confined(try Self.connect(configuration, begun: begun), to: self.shard)
             }
             self.shard.run { self.connected(outcome) }
         }
@@ -275,13 +276,15 @@ public final class PostgresPool: @unchecked Sendable {
     }
 
     /// Opens a connection and sets up its session, unless a pooler lends the session. Blocks.
-    private static func connect(_ configuration: PostgresConfiguration) throws(PostgresError) -> EstablishedConnection {
+    private static func connect(
+        _ configuration: PostgresConfiguration, begun: Instant
+    ) throws(PostgresError) -> EstablishedConnection {
         let connection = try BlockingConnection(configuration.target)
         let ownsSession = try connection.ownsSession()
         if ownsSession {
             try connection.run(SessionSettings.set(timeLimit: configuration.timeLimit, forTransaction: false))
         }
-        return EstablishedConnection(connection: connection, ownsSession: ownsSession)
+        return EstablishedConnection(connection: connection, ownsSession: ownsSession, begun: begun)
     }
 
     private func connected(_ outcome: Result<Confined<EstablishedConnection>, PostgresError>) {

@@ -98,6 +98,32 @@ import Testing
         }
     }
 
+    /// Each of the pool's connections is the next to get the batch, before the pool has seen that it ended.
+    @Test(arguments: [1, 2, 5]) func batchIsRepeatedOnAllConnectionsThatEndedTogether(count: Int) async throws {
+        let database = try freshDatabase()
+        let cluster = try PrivateCluster.shared()
+        try await withPool(database) {
+            $0.connections = count
+        } _: { pool in
+            // The pool opens another connection while all are busy.
+            while pool.connections.count < count {
+                try await withThrowingTaskGroup { group in
+                    for _ in 0..<count { group.addTask { _ = try await pool.run(Query(Self.sleep, .double(0.01))) } }
+                    try await group.waitForAll()
+                }
+            }
+            // The thread of the pool's shard waits here, so the shard reads no end before the batch is sent.
+            try cluster.terminateBackends(of: database)
+            try eventually("the backends have ended") {
+                try cluster.query(
+                    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()",
+                    database: database
+                ).isEmpty
+            }
+            #expect(try await pool.run(Query(Self.one)).int(0, 0) == 1)
+        }
+    }
+
     @Test func immediateShutdownFailsUnansweredBatches() async throws {
         let cluster = try await blocking { try PrivateCluster.make() }
         let database = cluster.conninfo(database: "postgres")
@@ -166,7 +192,10 @@ import Testing
     @Test func batchIsNotRepeatedTwice() async throws {
         let database = try freshDatabase()
         let cluster = try PrivateCluster.shared()
-        try await withPool(database) { pool in
+        try await withPool(database) {
+            // An older connection would get a third attempt.
+            $0.connections = 1
+        } _: { pool in
             async let error = failure(of: pool, Query(Self.sleep, .double(600)))
             var last = ""
             for _ in 0..<2 {

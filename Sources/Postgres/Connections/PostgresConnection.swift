@@ -17,7 +17,8 @@ final class PostgresConnection: ReadinessHandler {
     /// Whether the session belongs to this connection, so that it prepares each statement once. A pooler may change the session
     /// between batches; the server then parses a statement each time.
     private let ownsSession: Bool
-    private let opened: Instant
+    /// The instant at which the pool asked for the connection.
+    private let begun: Instant
     private var registration: Registration?
     /// The batches that were sent and not answered.
     private var batches = Queue<Batch>()
@@ -59,7 +60,7 @@ final class PostgresConnection: ReadinessHandler {
         self.handle = handle
         descriptor = PQsocket(handle)
         isEncrypted = PQsslInUse(handle) == 1
-        opened = shard.now
+        begun = established.begun
         busySince = shard.now
         guard PQsetnonblocking(handle, 1) == 0, PQenterPipelineMode(handle) == 1 else {
             close()
@@ -309,17 +310,19 @@ final class PostgresConnection: ReadinessHandler {
             if batch.results.count < batch.queries.count {
                 setPrepared(batch.queries[batch.results.count].statement, false)
             }
-            batch.repeatOnce()
+            batch.repeatOnce(at: now)
         case "0A000" where function == "RevalidateCachedQuery", "42P05":
             // The tables have changed under a prepared statement, or the session has statements of another client.
             isRetired = true
-            batch.repeatOnce()
+            batch.repeatOnce(at: now)
         case "25006":
             // After a failover the next connection may find the new primary; once a second is often enough.
-            isRetired = now - opened > .seconds(1)
+            isRetired = now - begun > .seconds(1)
         default:
             if isGone, error.isSafeToRetry {
-                batch.repeatOnce()
+                // A pooler keeps the connection open.
+                isRetired = true
+                batch.repeatAfterEnd(ofSessionBegunAt: begun, at: now)
             }
         }
     }

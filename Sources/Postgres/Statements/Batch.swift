@@ -16,7 +16,8 @@ final class Batch {
     var deadline = Instant.distantFuture
     /// Whether the pool sends the batch again: the connection is the cause of the failure, and the server has rolled back.
     private(set) var isToBeRepeated = false
-    private var wasRepeated = false
+    /// The instant of the failure that led to the first repetition.
+    private var repeated: Instant?
 
     init(_ queries: [BoundStatement], _ continuation: UnsafeContinuation<Result<[QueryResult], PostgresError>, Never>) {
         self.queries = queries
@@ -35,9 +36,16 @@ final class Batch {
     var hasAllResults: Bool { results.count == queries.count }
 
     /// Makes the pool send the batch again, at most once.
-    func repeatOnce() {
-        isToBeRepeated = !wasRepeated
-        wasRepeated = true
+    func repeatOnce(at now: Instant) {
+        isToBeRepeated = repeated == nil
+        repeated = repeated ?? now
+    }
+
+    /// Makes the pool send the batch again after the server ended the session: once, and as often as the pool's other connections are older
+    /// than the first failure. The server may have ended those with the same event, before it read the batch.
+    func repeatAfterEnd(ofSessionBegunAt begun: Instant, at now: Instant) {
+        isToBeRepeated = repeated.map { begun < $0 } ?? true
+        repeated = repeated ?? now
     }
 
     /// Returns the batch to the state before it was sent.

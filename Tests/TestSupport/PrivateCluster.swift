@@ -154,7 +154,8 @@ public final class PrivateCluster: Sendable {
             return count
         }
         let name = "test\(number)"
-        try query("CREATE DATABASE \(name) TEMPLATE \(template)", database: "postgres")
+        // A copy of the files costs half as much as one through the write-ahead log, and has the template's cache of relations.
+        try query("CREATE DATABASE \(name) TEMPLATE \(template) STRATEGY file_copy", database: "postgres")
         return name
     }
 

@@ -105,4 +105,49 @@ import Testing
     @Test func refusalNamesTheLimit() {
         #expect(MemoryBudget(limit: 256 * Self.mebi).refusal.contains("CHATTERD_MEMORY, 256 MiB"))
     }
+
+    @Test func accountHasHalfOfTheBudget() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let (account, other) = (MemoryAccount(in: budget), MemoryAccount(in: budget))
+        try MemoryAccount.$current.withValue(account) {
+            let first = try #require(budget.reserve(20 * Self.mebi, for: .output))
+            let second = budget.charge(8 * Self.mebi)
+            // A small reservation counts, too.
+            #expect(account.reservedBytes == 28 * Self.mebi && budget.reserve(5 * Self.mebi, for: .output) == nil)
+            #expect(!first.grow(to: 25 * Self.mebi, for: .output) && first.grow(to: 24 * Self.mebi, for: .output))
+            #expect(account.reservedBytes == 32 * Self.mebi && budget.reserve(1, for: .output) == nil)
+            #expect(budget.reserve(Self.mebi, for: .output, account: other) != nil)
+            second.charge(to: 9 * Self.mebi)
+            #expect(account.reservedBytes == 33 * Self.mebi)
+            second.shrink(to: Self.mebi)
+            #expect(account.reservedBytes == 25 * Self.mebi && budget.reservedBytes == 25 * Self.mebi)
+        }
+        #expect(account.reservedBytes == 0 && other.reservedBytes == 0 && budget.reservedBytes == 0)
+    }
+
+    @Test func refusalOfTheBudgetLeavesTheAccountAsItWas() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let account = MemoryAccount(in: budget)
+        let others = budget.charge(60 * Self.mebi)
+        #expect(budget.reserve(8 * Self.mebi, for: .output, account: account) == nil)
+        #expect(account.reservedBytes == 0)
+        let own = try #require(budget.reserve(Self.mebi, for: .output, account: account))
+        #expect(!own.grow(to: 8 * Self.mebi, for: .output))
+        #expect(account.reservedBytes == Self.mebi && budget.reservedBytes == others.count + own.count)
+    }
+
+    @Test func reservationMovesToAnAccountWithRoom() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let (account, next) = (MemoryAccount(in: budget), MemoryAccount(in: budget))
+        let body = try #require(budget.reserve(20 * Self.mebi, for: .body))
+        do {
+            let moved = try #require(body.moved(to: account))
+            #expect(moved.count == 20 * Self.mebi && body.count == 0 && budget.reservedBytes == 20 * Self.mebi)
+            let large = try #require(budget.reserve(20 * Self.mebi, for: .output))
+            #expect(large.moved(to: account) == nil && large.count == 20 * Self.mebi)
+            let again = try #require(moved.moved(to: next))
+            #expect(account.reservedBytes == 0 && next.reservedBytes == again.count)
+        }
+        #expect(next.reservedBytes == 0 && budget.reservedBytes == 0)
+    }
 }

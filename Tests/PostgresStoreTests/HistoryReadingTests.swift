@@ -73,6 +73,20 @@ import Testing
         }
     }
 
+    /// A row of the conversation that has replaced the turn's has the number of the turn: a message without a turn, or a prompt.
+    @Test(arguments: [4, 1]) func conversationThatReplacedTheTurnsIsNotReplayed(seeded: Int) async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("q")
+            #expect(opened.turn.number == 2)
+            let seed = (0..<seeded).map { ModelMessage(role: "system", content: "\($0)") }
+            try await store.replaceConversation(appID: "app", with: seed)
+            if seeded < 2 { _ = try await store.open("another") }
+            let code = await relayCode { _ = try await store.history(of: opened.turn, for: opened.id) }
+            #expect(code == .conversationReplaced)
+        }
+    }
+
     @Test func longMessagesKeepTheirOrder() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

@@ -42,16 +42,23 @@ public final class MemoryBudget: Sendable {
     /// half of it, so that slow readers leave them room.
     public var isTightForOutput: Bool { usedBytes > limit / 4 }
 
-    /// Reserves `count` bytes; `nil` if the share of `use` has no room for them.
-    public func reserve(_ count: Int, for use: MemoryUse) -> MemoryReservation? {
-        guard admit(count, for: use, of: count) else { return nil }
-        return MemoryReservation(of: count, in: self)
+    /// Reserves `count` bytes; `nil` if the share of `use`, or the account, has no room for them.
+    public func reserve(
+        _ count: Int, for use: MemoryUse, account: MemoryAccount? = .current
+    ) -> MemoryReservation? {
+        guard account?.admit(count) ?? true else { return nil }
+        guard admit(count, for: use, of: count) else {
+            account?.release(count)
+            return nil
+        }
+        return MemoryReservation(of: count, in: self, for: account)
     }
 
-    /// Counts `count` bytes that the caller holds already. It always succeeds, also beyond the limit.
-    public func charge(_ count: Int) -> MemoryReservation {
+    /// Counts `count` bytes that the caller holds already. It always succeeds, also beyond the limits.
+    public func charge(_ count: Int, account: MemoryAccount? = .current) -> MemoryReservation {
         add(count)
-        return MemoryReservation(of: count, in: self)
+        account?.add(count)
+        return MemoryReservation(of: count, in: self, for: account)
     }
 
     /// Measures the resident memory. Returns the bytes of it that have no reservation.
@@ -65,7 +72,8 @@ public final class MemoryBudget: Sendable {
 
     /// Sentence for the client, naming the limit.
     public var refusal: String {
-        "The memory budget of the server (CHATTERD_MEMORY, \(limit / 1_048_576) MiB) is used up. Try again in a moment."
+        "The memory budget of the server (CHATTERD_MEMORY, \(limit / 1_048_576) MiB) is used up, or the app has its half of it. "
+            + "Try again in a moment."
     }
 
     /// Counts `count` bytes for a reservation that has `total` bytes afterwards, if the share for that size has room.

@@ -1,18 +1,21 @@
 import Synchronization
 
-/// Bytes reserved in a `MemoryBudget`. The object releases them when it is deallocated. Safe on any thread.
+/// Bytes reserved in a `MemoryBudget`, and counted by the account of an app. The object releases them when it is deallocated. Safe on any thread.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 public final class MemoryReservation: Sendable {
     private let budget: MemoryBudget
+    private let account: MemoryAccount?
     private let held: Atomic<Int>
 
-    init(of count: Int, in budget: MemoryBudget) {
+    /// Takes over bytes that the budget and the account have counted.
+    init(of count: Int, in budget: MemoryBudget, for account: MemoryAccount?) {
         self.budget = budget
+        self.account = account
         held = Atomic(count)
     }
 
     deinit {
-        budget.release(held.load(ordering: .relaxed))
+        release(count)
     }
 
     /// Sentence for the client when the reservation cannot grow, naming the limit.
@@ -25,7 +28,11 @@ public final class MemoryReservation: Sendable {
     public func grow(to count: Int, for use: MemoryUse) -> Bool {
         let more = count - self.count
         guard more > 0 else { return true }
-        guard budget.admit(more, for: use, of: count) else { return false }
+        guard account?.admit(more) ?? true else { return false }
+        guard budget.admit(more, for: use, of: count) else {
+            account?.release(more)
+            return false
+        }
         held.wrappingAdd(more, ordering: .relaxed)
         return true
     }
@@ -35,6 +42,7 @@ public final class MemoryReservation: Sendable {
         let more = count - self.count
         guard more > 0 else { return }
         budget.add(more)
+        account?.add(more)
         held.wrappingAdd(more, ordering: .relaxed)
     }
 
@@ -42,7 +50,19 @@ public final class MemoryReservation: Sendable {
     public func shrink(to count: Int) {
         let less = self.count - count
         guard less > 0 else { return }
-        budget.release(less)
+        release(less)
         held.wrappingSubtract(less, ordering: .relaxed)
+    }
+
+    /// Moves the bytes to a new reservation, which `account` counts; `nil` if it has no room for them.
+    public func moved(to account: MemoryAccount) -> MemoryReservation? {
+        guard account.admit(count) else { return nil }
+        self.account?.release(count)
+        return MemoryReservation(of: held.exchange(0, ordering: .relaxed), in: budget, for: account)
+    }
+
+    private func release(_ count: Int) {
+        budget.release(count)
+        account?.release(count)
     }
 }

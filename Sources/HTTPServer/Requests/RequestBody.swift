@@ -22,6 +22,16 @@ public final class RequestBody {
         memory?.grow(to: bytes.count * copies, for: .history) ?? true
     }
 
+    /// Lets the account of the request's app count the reservation of the body.
+    ///
+    /// - Returns: `false` if the app has its share of the budget.
+    public func attribute(to account: MemoryAccount) -> Bool {
+        guard let memory else { return true }
+        guard let moved = memory.moved(to: account) else { return false }
+        self.memory = moved
+        return true
+    }
+
     /// Keeps the reservation of what a handler has read for the request, until the body is released.
     public func keep(_ memory: MemoryReservation) {
         further = memory

@@ -110,7 +110,7 @@ public final class HistoryCache: Sendable {
 
     private func account(for generations: inout Generations) {
         let bytes = generations.young.bytes + generations.old.bytes
-        let memory = generations.memory ?? budget.charge(0)
+        let memory = generations.memory ?? budget.charge(0, account: nil)
         memory.charge(to: bytes)
         memory.shrink(to: bytes)
         generations.memory = memory

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
@@ -13,12 +14,14 @@ typealias AuthorizedHandler = @Sendable (Request, Responder, Principal) async ->
 struct AccessControl: Sendable {
     private let access: Configuration.Access
     private let services: ShardedServices
-    private let shares: RequestShares
+    private let memory: MemoryBudget
+    private let shares: AppShares
 
-    init(_ configuration: Configuration, services: ShardedServices) {
+    init(_ configuration: Configuration, memory: MemoryBudget, services: ShardedServices) {
         access = configuration.access
         self.services = services
-        shares = RequestShares(connections: configuration.http.connections)
+        self.memory = memory
+        shares = AppShares(connections: configuration.http.connections, memory: memory)
     }
 
     private static let beyondLink = AccessError(
@@ -50,6 +53,7 @@ struct AccessControl: Sendable {
     func require(_ scope: Scope?, permitsLinks: Bool = false, _ handler: @escaping AuthorizedHandler) -> Handler {
         { request, responder in
             var principal: Principal
+            var share: AppShares.Entry?
             do throws(RelayError) {
                 let authenticator = self.services[request].authenticator
                 if let known = try authenticator.knownPrincipal(of: request.head) {
@@ -60,18 +64,23 @@ struct AccessControl: Sendable {
                 if let scope { try principal.check(scope) }
                 guard permitsLinks || !principal.credential.isLink else { throw RelayError(Self.beyondLink) }
                 principal.isUnchecked = !self.access.hasHandlerChecks
-                // An app that has its share can still stop replies and delete conversations.
-                if let app = principal.owner?.app, request.method != .delete {
-                    responder.held = try self.shares.begin(for: app)
+                if let app = principal.owner?.app {
+                    let entry = try self.shares.begin(for: app, isDeletion: request.method == .delete)
+                    guard request.body.attribute(to: entry.memory) else {
+                        throw RelayError(overloading: self.memory)
+                    }
+                    share = entry
                 }
             } catch {
                 responder.refuse(error)
                 return
             }
-            // The work of a client that has left counts, too.
-            let entry = responder.held
-            await RowScope.$current.withValue(principal.rowScope) { await handler(request, responder, principal) }
-            withExtendedLifetime(entry) {}
+            // A response that is being sent counts, and so does the work of a client that has left.
+            responder.held = share
+            await MemoryAccount.$current.withValue(share?.memory) {
+                await RowScope.$current.withValue(principal.rowScope) { await handler(request, responder, principal) }
+            }
+            withExtendedLifetime(share) {}
         }
     }
 }

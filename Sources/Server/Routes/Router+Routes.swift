@@ -12,7 +12,7 @@ extension Router {
         _ services: ShardedServices, process: ProcessServices, registry: UpstreamRegistry, state: ServerState
     ) {
         self.init()
-        let access = AccessControl(process.configuration, services: services)
+        let access = AccessControl(process.configuration, memory: process.memory, services: services)
         addReplies(services, process, access)
         addConversations(services, process, access)
         addBoard(services, access)

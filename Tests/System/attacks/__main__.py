@@ -6,7 +6,8 @@ than the cache holds; and on what all share: the event loops, the replies, the f
 answer of 8 MB.
 Prints a table. Ends with 1 if the resident memory exceeded 1.2 budgets, if it grew while the cache was full (checked from 60
 seconds on), if the ordinary client got anything but its answer or a 503, or if its prompts took more than three times as
-long beside the readers, or beside an attack on the event loops (median). CHATTERD names another program than the debug build: the figures are those of a release build.
+long beside an attack, or beside the readers (median). CHATTERD names another program than the debug build: the figures are
+those of a release build.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sys
 import threading
 import time
 
-from attacks.attack_list import ATTACKS, DELAYS_NOBODY, GROWS_FIRST, NEEDS_KEYS, STAYS_FLAT
+from attacks.attack_list import ATTACKS, GROWS_FIRST, NEEDS_KEYS, REFUSES_NOBODY, STAYS_FLAT
 from attacks.ordinary_client import OrdinaryClient
 from attacks.readers import SlowReaders, make_answer
 from harness.chatterd import LISTENING, Chatterd
@@ -37,9 +38,9 @@ GROWTH = 0.05
 GROWTH_SECONDS = 60
 """A shorter run does not show growth."""
 SLOWER = 3
-"""The highest allowed factor by which slow readers, or an attack on the event loops, delay a prompt."""
+"""The highest allowed factor by which slow readers, or an attack, delay a prompt."""
 ALONE = 30
-"""The number of prompts of an ordinary client before an attack on the event loops."""
+"""The number of prompts of an ordinary client before an attack."""
 
 
 class Relay(Chatterd):
@@ -63,14 +64,17 @@ class Relay(Chatterd):
         self.expect(LISTENING)
         threading.Thread(target=self._sample, daemon=True).start()
 
-    def make_client(self) -> OrdinaryClient:
+    def make_key(self, app: str) -> str:
+        """A key of an app; none is needed if the server has no keys."""
+        if not self._has_keys:
+            return ""
+        admin = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
+        return call(f"http://127.0.0.1:{self.port}", "POST", "/keys", {"app": app}, admin)[2]["key"]
+
+    def make_client(self, content: str) -> OrdinaryClient:
         """An ordinary client, with a key if the server needs one."""
-        fields = {}
-        if self._has_keys:
-            admin = {"Authorization": f"Bearer {ADMIN_TOKEN}"}
-            key = call(f"http://127.0.0.1:{self.port}", "POST", "/keys", {"app": "client"}, admin)[2]
-            fields = {"Authorization": f"Bearer {key['key']}"}
-        return OrdinaryClient(self.port, fields=fields)
+        key = self.make_key("client")
+        return OrdinaryClient(self.port, fields={"Authorization": f"Bearer {key}"} if key else {}, content=content)
 
     @property
     def is_alive(self) -> bool:
@@ -115,7 +119,7 @@ class AttackRuns:
         port = int(model.stdout.readline())
         try:
             say(f"budget {BUDGET >> 20} MiB, {self._options.seconds} s each\n")
-            say(f"{'attack':24} {'peak MiB':>9} {'answered':>9} {'503':>6} {'wrong':>6} {'median ms':>10} {'slowest ms':>11}")
+            say(f"{'attack':24} {'peak MiB':>9} {'answered':>9} {'503':>6} {'wrong':>6} {'alone ms':>9} {'beside ms':>10} {'slowest ms':>11}")
             for name in ATTACKS:
                 if self._options.only in name:
                     work = lambda relay: self._attack(name, relay)  # noqa: B023, E731
@@ -137,17 +141,17 @@ class AttackRuns:
             relay.close()
 
     def _attack(self, name: str, relay: Relay) -> None:
-        alone: list[float] = []
-        if name in DELAYS_NOBODY:
-            client = relay.make_client()
-            client.start()
-            while client.answered + client.refused + len(client.wrong) < ALONE and relay.is_alive:
-                time.sleep(0.05)
-            client.stop()
-            alone = client.times
+        content = "Hello" * 20_000 if name in REFUSES_NOBODY else "Hello"
+        client = relay.make_client(content)
+        client.start()
+        while client.answered + client.refused + len(client.wrong) < ALONE and relay.is_alive:
+            time.sleep(0.05)
+        client.stop()
+        before = statistics.median(client.times) if client.times else 0
         attacker = subprocess.Popen(
-            [sys.executable, "-B", "-m", "attacks.attack_list", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=end_with_us)
-        client = relay.make_client()
+            [sys.executable, "-B", "-m", "attacks.attack_list", str(relay.port), name], stdout=subprocess.PIPE, preexec_fn=end_with_us,
+            env=os.environ | {"ATTACK_CREDENTIAL": relay.make_key("attacker")})
+        client = relay.make_client(content)
         try:
             if name in GROWS_FIRST and attacker.stdout is not None:
                 attacker.stdout.readline()
@@ -162,7 +166,7 @@ class AttackRuns:
         client.stop()
         median, slowest = (statistics.median(client.times), max(client.times)) if client.times else (0, 0)
         say(f"{name:24} {relay.peak / (1 << 20):9.0f} {client.answered:9} {client.refused:6} {len(client.wrong):6} "
-            f"{median * 1000:10.0f} {slowest * 1000:11.0f}")
+            f"{before * 1000:9.1f} {median * 1000:10.1f} {slowest * 1000:11.0f}")
         if not relay.is_alive:
             self.fail(f"chatterd is gone: see {relay.log_path}")
         if relay.peak > MARGIN * BUDGET:
@@ -171,11 +175,10 @@ class AttackRuns:
             self._check_growth(relay.samples)
         if client.answered + client.refused == 0:
             self.fail("the ordinary client got no answer")
-        if name in DELAYS_NOBODY:
-            before = statistics.median(alone) if alone else 0
-            say(f"  a prompt takes {before * 1000:.1f} ms without the attack")
-            if not client.times or median > SLOWER * before:
-                self.fail(f"that is less than a {SLOWER}rd of the time beside it")
+        if not client.times or median > SLOWER * before:
+            self.fail(f"a prompt takes more than {SLOWER} times as long beside the attack")
+        if name in REFUSES_NOBODY and client.refused > 0:
+            self.fail("prompts of another app are refused")
         for words in client.wrong[:5]:
             self.fail(words)
 
@@ -190,7 +193,7 @@ class AttackRuns:
 
     def _readers(self, relay: Relay) -> None:
         path = make_answer(relay.port, 8_000_000)
-        client = OrdinaryClient(relay.port)
+        client = relay.make_client("Hello")
         client.start()
         time.sleep(self._options.seconds / 2)
         alone = list(client.times)

@@ -153,6 +153,22 @@ def large_prompts(target: Target) -> None:
     forever(66, act)
 
 
+def one_app_s_memory(target: Target) -> None:
+    """M4: prompts of 7 MiB of one app, each in another conversation, whose answers need a minute."""
+    fields = f"Authorization: Bearer {os.environ['ATTACK_CREDENTIAL']}\r\n"
+    steps = itertools.count()
+
+    def act(_: int) -> None:
+        body = json.dumps({"conversation": f"m{next(steps)}", "model": "slow", "messages": [{"role": "user", "content": "p" * (7 * MIB)}]})
+        with target.connect() as connection:
+            head = f"POST /llmchat HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}Content-Length: {len(body)}\r\n\r\n"
+            connection.sendall(head.encode() + body.encode())
+            while connection.recv(1 << 16):
+                pass
+
+    forever(66, act)
+
+
 def full_cache(target: Target) -> None:
     """Twice as many long histories as the cache holds, in turn: each prompt drops some of them, and reads another one."""
     count = 64
@@ -347,6 +363,7 @@ ATTACKS = {
     "M1 copies": copied_conversations,
     "M4 background replies": background_replies,
     "M4 feeds": feeds,
+    "M4 memory of an app": one_app_s_memory,
     "marks in bodies": marks_in_bodies,
     "marks in heads": marks_in_heads,
 }
@@ -354,10 +371,10 @@ GROWS_FIRST = {"S2 failed turns", "S2 waiting turns", "full cache", "H1 many ima
 """Attacks that report when they have finished their preparation."""
 STAYS_FLAT = {"full cache"}
 """Attacks after whose preparation the memory does not grow."""
-NEEDS_KEYS = {"H3 ended sessions"}
+NEEDS_KEYS = {"H3 ended sessions", "M4 memory of an app"}
 """Attacks on a server that serves nobody without a credential."""
-DELAYS_NOBODY = {name for name in ATTACKS if name[0] in "HM" or name.startswith("marks")}
-"""Attacks on the event loops, beside which prompts of others take no longer than `SLOWER` times the time before."""
+REFUSES_NOBODY = {"M4 memory of an app"}
+"""Attacks beside which the prompts of another app, of 100 KiB each, get no 503."""
 
 
 if __name__ == "__main__":

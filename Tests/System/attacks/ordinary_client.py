@@ -17,9 +17,10 @@ TIMEOUT = 60.0
 class OrdinaryClient(threading.Thread):
     """Sends small prompts one after the other, until it is stopped."""
 
-    def __init__(self, port: int, pause: float = 0.1, fields: dict[str, str] | None = None) -> None:
+    def __init__(self, port: int, pause: float = 0.1, fields: dict[str, str] | None = None, content: str = "Hello") -> None:
         super().__init__(daemon=True)
         self._port, self._pause, self._over, self._fields = port, pause, threading.Event(), fields or {}
+        self._content = content
         self.answered = self.refused = 0
         self.wrong: list[str] = []
         self.times: list[float] = []
@@ -51,7 +52,7 @@ class OrdinaryClient(threading.Thread):
             self._over.wait(self._pause)
 
     def _ask(self, app: str) -> str:
-        body = {"conversation" if self._fields else "appID": app, "model": "short", "messages": [{"role": "user", "content": "Hello"}]}
+        body = {"conversation" if self._fields else "appID": app, "model": "short", "messages": [{"role": "user", "content": self._content}]}
         with connect(f"http://127.0.0.1:{self._port}", TIMEOUT) as connection:
             connection.request("POST", "/llmchat", json.dumps(body), {"Content-Type": "application/json"} | self._fields)
             response = connection.getresponse()

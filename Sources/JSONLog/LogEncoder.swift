@@ -105,7 +105,7 @@ struct LogEncoder: Sendable {
     private func withoutSecrets(_ text: String) -> String {
         var text = text
         for secret in secrets.withLock({ $0 }) {
-            text.replace(secret, with: "(secret)")
+            text = text.replacing(secret, with: "(secret)")
         }
         return text
     }

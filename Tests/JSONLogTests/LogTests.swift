@@ -118,6 +118,13 @@ private enum Outcome: String, CaseIterable {
         #expect(text.contains("a pity"))
     }
 
+    /// The combining mark belongs to the last character of the secret.
+    @Test func secretBeforeACombiningMarkIsRemoved() {
+        let captured = Captured(secrets: ["hunter2"])
+        captured.log.event(.error, "store away", .error("no role hunter2\u{301}, and hunter2 again"))
+        #expect(captured.text().contains("no role (secret)\u{301}, and (secret) again"))
+    }
+
     @Test func laterSecretIsRemovedToo() {
         let captured = Captured(secrets: ["hunter2"])
         captured.log.conceal(["sesame", "sesame-open", "a"])

@@ -56,7 +56,6 @@ BOUNDED = {
     "PostgresStore/FeedReader": "ids that PostgreSQL joins",
     "Relay/FeedPosition": "a position of at most 64 bytes",
     "Sockets/HostAndPort": "settings",
-    "JSONLog/LogEncoder": "errors, which are searched for secrets by String.replace, in linear time",
 }
 
 

@@ -35,6 +35,7 @@ extension Migration {
                 name: "0019_functions", sql: String(decoding: PackageResources._019_functions_sql, as: UTF8.self)),
             Migration(name: "0020_counts", sql: String(decoding: PackageResources._020_counts_sql, as: UTF8.self)),
             Migration(name: "0021_sessions", sql: String(decoding: PackageResources._021_sessions_sql, as: UTF8.self)),
+            Migration(name: "0022_growth", sql: String(decoding: PackageResources._022_growth_sql, as: UTF8.self)),
         ]
     }
 }

@@ -203,6 +203,31 @@ import Testing
         }
     }
 
+    @Test func conversationOfManyImagesIsCopiedAndReplaced() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.largeStore()
+            let images = (0..<400).map { ImageMessages.image(UInt64($0), size: 1_024) }
+            let messages = [
+                ImageMessages.message("a", Array(images[..<200])), ImageMessages.message("b", Array(images[200...])),
+            ]
+            let uses = "SELECT count(*) FROM chatterd_attachment_uses GROUP BY appid ORDER BY 1"
+            let opened = try await store.exchange(messages)
+            let copy = ConversationKey(Owner(app: "app"), name: "copy")
+            try await processes.archive().fork(Self.app, at: opened.id, to: copy, title: nil)
+            #expect(try await processes.sql(uses) == [["400"], ["400"]])
+            // A part of the images is in the new message too.
+            try await store.replaceConversation(
+                appID: "app", with: [ImageMessages.message("c", Array(images[150..<250]))])
+            #expect(try await processes.sql(uses) == [["100"], ["400"]])
+            let next = ModelMessage(role: "user", content: "d")
+            #expect(
+                try await store.open([next], appID: copy.text).history.messages.json.array
+                    == ImageMessages.json(messages + [ModelMessage(role: "assistant", content: "seen"), next]))
+            try await store.deleteConversation(appID: copy.text)
+            #expect(try await processes.attachments().count == 100)
+        }
+    }
+
     @Test func exportHasTheImagesAndImportSplitsThem() async throws {
         let image = ImageMessages.image(1, size: 200_000)
         let messages = [

@@ -116,3 +116,24 @@ BEGIN
     ON CONFLICT (appid, digest) DO NOTHING;
 END
 $$;
+
+-- The newest row up to p_last on the branch that leads to the row p_seq: the way of the links above it, without a result that has all of them.
+CREATE FUNCTION chatterd_branch_row(p_appid text, p_seq bigint, p_last bigint) RETURNS bigint
+LANGUAGE plpgsql STABLE SET search_path FROM CURRENT AS $$
+DECLARE
+    place bigint := p_seq;
+    link record;
+BEGIN
+    FOR link IN
+        SELECT c.seq, c.after FROM chatts c
+        WHERE c.appid = p_appid AND c.after IS NOT NULL AND c.seq <= p_seq AND c.seq > p_last
+        ORDER BY c.seq DESC
+    LOOP
+        IF link.seq <= place THEN
+            place := link.after;
+            EXIT WHEN place <= p_last;
+        END IF;
+    END LOOP;
+    RETURN least(place, p_last);
+END
+$$;

@@ -55,7 +55,8 @@ struct ScopedStatements {
             Rows.exists(number, reply, in: appID).bound, Rows.end(of: appID).bound,
             HistoryStatements.page(of: appID, after: 0, upTo: number, limit: 200).bound,
             HistoryStatements.firstRows(of: appID, limit: 200).bound,
-            HistoryStatements.links(of: appID, upTo: number).bound, HistoryStatements.version(of: appID).bound,
+            HistoryStatements.branchRow(of: appID, leadingTo: number, limit: 64).bound,
+            HistoryStatements.version(of: appID).bound,
             HistoryStatements.sizes(of: appID, seqs: seqs).bound, HistoryStatements.rows(of: appID, seqs: seqs).bound,
             FeedStatements.state(of: appID).bound,
             FeedStatements.events(

@@ -277,13 +277,13 @@ struct HistoryReader {
         kept = nil
         var transaction = Transaction()
         let first = transaction.add(HistoryStatements.firstRows(of: turn.appID, limit: Self.beginningRows))
-        let links = transaction.add(HistoryStatements.links(of: turn.appID, upTo: selection.bound))
+        let place = transaction.add(
+            HistoryStatements.branchRow(of: turn.appID, leadingTo: selection.bound, limit: Self.beginningRows))
         hasContinued = true
         let results = try await pool.runForRelay(transaction)
         let rows = results[first]
-        guard let oldest = rows.last, let newest = rows.first else { throw Self.replaced }
-        var beginning = HistorySelection(
-            upTo: Self.row(onBranchOf: selection.bound, upTo: newest.seq, links: results[links]))
+        guard let oldest = rows.last, let newest = results[place].first else { throw Self.replaced }
+        var beginning = HistorySelection(upTo: newest)
         let selected = Array(beginning.select(rows).reversed())
         let head = selected.prefix { $0.row.role == .system }
         let firstRead = pages.last { !$0.isEmpty }?[0].seq ?? turn.number
@@ -296,20 +296,6 @@ struct HistoryReader {
         let sizes = try await sizes(ofLong: head.map(\.row))
         pages.append(try await encode(head.reversed(), sizes: sizes, hasLong: !sizes.isEmpty))
         return true
-    }
-
-    /// The newest row up to `last` on the branch that leads to a row.
-    ///
-    /// - Parameter links: the links of the conversation up to that row, newest first.
-    private static func row(
-        onBranchOf row: Int64, upTo last: Int64, links: some Sequence<HistoryStatements.Link>
-    ) -> Int64 {
-        var row = row
-        for link in links where link.seq <= row {
-            guard link.seq > last else { break }
-            row = link.parent
-        }
-        return min(row, last)
     }
 
     // MARK: - Queries

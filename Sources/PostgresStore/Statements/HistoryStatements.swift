@@ -41,23 +41,21 @@ enum HistoryStatements {
 
     private static let historyRow: @Sendable (inout Row) -> HistoryRow = { row in HistoryRow(row.fields) }
 
-    /// The links of a conversation up to a row, newest first: the rows that do not follow the row above them.
-    static func links(of appID: String, upTo seq: Int64) -> Query<Link> {
-        Query(linksStatement, .text(appID), .int8(seq))
+    /// The newest row on the branch that leads to a row, up to the last one of the first `limit` rows.
+    ///
+    /// The database follows the links of the branch: a conversation may have millions of them.
+    static func branchRow(of appID: String, leadingTo seq: Int64, limit: Int) -> Query<Int64> {
+        Query(branchRowStatement, .text(appID), .int8(seq), .int8(limit))
     }
 
-    /// Which row a row follows.
-    struct Link {
-        let seq: Int64
-        /// The `seq` of the row that it follows; 0 for none.
-        let parent: Int64
-    }
-
-    private static let linksStatement = Statement(
-        "history_links", after: .rowScope, .text, .int8, returnsBinary: true,
-        sql: "SELECT seq, after FROM chatts WHERE appid = $1 AND after IS NOT NULL AND seq <= $2 ORDER BY seq DESC"
+    private static let branchRowStatement = Statement(
+        "history_branch", after: .rowScope, .text, .int8, .int8, returnsBinary: true,
+        sql: """
+            SELECT chatterd_branch_row($1, $2, (
+                SELECT max(f.seq) FROM (SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq LIMIT $3) AS f))
+            """
     ) { row in
-        Link(seq: Int64(row.nextInt()), parent: Int64(row.nextInt()))
+        Int64(row.nextInt())
     }
 
     /// The version of the rows of a conversation; no row if the conversation was never opened.

@@ -188,7 +188,7 @@ enum ReplyStatements {
         sql: """
             WITH dead AS MATERIALIZED (
                 SELECT c.appid, c.seq FROM chatts c WHERE \(LeaseStatements.isAbandoned("c")) AND \(isRegenerated)
-                    AND c.id <> ALL ($3)
+                    AND c.id NOT IN (SELECT k.id FROM unnest($3) AS k (id))
                 LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
             ), stored AS (
                 UPDATE chatts c SET

@@ -1,5 +1,10 @@
--- Functions whose time grew with the square of a size that clients choose: the images of a conversation. Statements are planned without a look
--- at their parameters, and a plan may be from the time when a table was empty.
+-- The time of some functions and statements grew with the square of a size that clients choose. Statements are planned without a look at their
+-- parameters, and a plan may be from the time when a table was empty.
+
+-- Each piece of an import counted all rows of the conversation.
+ALTER TABLE chatterd_conversations ADD COLUMN counted bigint[];
+
+COMMENT ON COLUMN chatterd_conversations.counted IS 'after a piece of an import: epoch, base, the last row, and the number of rows up to it';
 
 -- As before, but each reference is looked up by its key: the planner could read all references of the conversation for each of them.
 CREATE OR REPLACE FUNCTION chatterd_members(p_appid text, p_extras text) RETURNS text

@@ -277,6 +277,33 @@ import Testing
         }
     }
 
+    @Test func rowsOfAnImportAreCountedAfterOtherChanges() async throws {
+        try await StoreProcesses.run { processes in
+            try await Self.fill(processes.first)
+            let archive = processes.archive()
+            let lines = try await archive.exported(Self.app).split(separator: 10).map { Array($0) + [10] }
+            let key = Self.key("pieces")
+            for (index, line) in lines.enumerated() {
+                let imported = try await archive.importFile(line, isPiece: true, into: key)
+                #expect(imported.rows == min(index, lines.count - 2))
+                #expect(imported.isComplete == (index == lines.count - 1))
+            }
+            let empty: [UInt8] = [10]
+            #expect(try await archive.importFile(empty, isPiece: true, into: key).rows == lines.count - 2)
+            let exchange = try await processes.first.exchange("a", "1", appID: key.text)
+            #expect(try await archive.importFile(empty, isPiece: true, into: key).rows == lines.count)
+            try await archive.remove(try await processes.first.record(exchange))
+            #expect(try await archive.importFile(empty, isPiece: true, into: key).rows == lines.count - 2)
+            // By hand.
+            try await processes.sql(
+                """
+                DELETE FROM chatts WHERE (appid, seq) = (
+                    SELECT appid, seq FROM chatts WHERE appid LIKE '%pieces' ORDER BY seq LIMIT 1)
+                """)
+            #expect(try await archive.importFile(empty, isPiece: true, into: key).rows == lines.count - 3)
+        }
+    }
+
     @Test func importNeverOverwrites() async throws {
         try await StoreProcesses.run { processes in
             try await Self.fill(processes.first)

@@ -13,7 +13,7 @@ import Testing
     /// The statements that read all rows of a conversation once, and why.
     private static let wholeReaders: [String: String] = [
         "replace": "removes all rows",
-        "conversation_end": "counts the rows, before a piece of an import",
+        "conversation_end": "counts the rows, before the second piece of an import",
         "expire_rows": "looks for running replies of a conversation that is as old as the retention",
     ]
 

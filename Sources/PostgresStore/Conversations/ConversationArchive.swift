@@ -235,7 +235,8 @@ public final class ConversationArchive {
         defer { signals?.changed(key.text) }
         var transaction = Transaction()
         let stored = transaction.add(
-            ConversationRowStatements.add(columns, reader.header, to: key, after: start.last))
+            ConversationRowStatements.add(
+                columns, reader.header, to: key, after: start.last, count: reader.rows, at: end?.base ?? -1))
         if !columns.attachments.isEmpty {
             transaction.add(AttachmentStatements.attach(columns.attachments, to: key.text, limit: attachmentsLimit))
         }

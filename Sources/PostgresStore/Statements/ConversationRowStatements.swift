@@ -363,25 +363,37 @@ enum ConversationRowStatements {
         let size: Int
         /// Whether the conversation exists, with or without rows.
         let exists: Bool
+        /// Another value after a removal or an edit of rows.
+        let base: Int64
     }
 
+    // The rows up to the last piece of an import are known, unless rows were removed or edited since: then the version is another one.
     private static let endStatement = Statement(
         "conversation_end", after: .rowScope, .text, returnsBinary: true,
         sql: """
-            SELECT l.last, (SELECT count(*) FROM chatts WHERE appid = $1), CASE WHEN l.last > 0 THEN l.total ELSE 0 END,
-                l.last > 0 OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
-            FROM \(ConversationStatements.tip) AS l
+            SELECT l.last, CASE WHEN v.counted[1] = v.epoch AND v.counted[2] = v.base
+                    THEN v.counted[4] + (SELECT count(*) FROM chatts WHERE appid = $1 AND seq > v.counted[3])
+                    ELSE (SELECT count(*) FROM chatts WHERE appid = $1) END,
+                CASE WHEN l.last > 0 THEN l.total ELSE 0 END, l.last > 0 OR v.appid IS NOT NULL,
+                coalesce(v.base, -1)
+            FROM \(ConversationStatements.tip) AS l LEFT JOIN chatterd_conversations v ON v.appid = $1
             """
     ) { row in
-        End(last: Int64(row.nextInt()), rows: row.nextInt(), size: row.nextInt(), exists: row.nextBool())
+        End(
+            last: Int64(row.nextInt()), rows: row.nextInt(), size: row.nextInt(), exists: row.nextBool(),
+            base: Int64(row.nextInt()))
     }
 
     /// Adds imported rows behind row `last`, and the data of the conversation if the rows are its first ones. It adds none if another
     /// row is the last one. It locks the conversation before its rows, like every change of both, and counts one change.
     ///
+    /// - Parameters:
+    ///   - count: the number of rows that the conversation has then. The next piece needs it.
+    ///   - base: the value of `End` with which the rows were counted.
     /// - Returns: one row if the rows are stored.
     static func add(
-        _ columns: ConversationColumns, _ header: ConversationHeader?, to key: ConversationKey, after last: Int64
+        _ columns: ConversationColumns, _ header: ConversationHeader?, to key: ConversationKey, after last: Int64,
+        count: Int, at base: Int64
     ) -> Query<Void> {
         Query(
             addStatement,
@@ -389,7 +401,7 @@ enum ConversationRowStatements {
                 .text(key.text), .int8(last), .text(key.owner.keyPrefix), .boolean(header != nil),
                 header?.title.map { .text($0) } ?? .null, .int8(header?.createdAt ?? 0), .int8(header?.updatedAt ?? 0),
                 header?.archivedAt.map { .int8($0) } ?? .null, .int8(Int(Partition(of: key.owner).number)),
-            ] + columns.parameters)
+            ] + columns.parameters + [.int8(count), .int8(base)])
     }
 
     private static let addStatement = Statement(
@@ -398,7 +410,7 @@ enum ConversationRowStatements {
         .int8Array,
         .int8Array, .int8Array, .int8Array, .int8Array, .textArray, .textArray, .textArray, .textArray, .textArray,
         .textArray,
-        .textArray, .textArray, .textArray,
+        .textArray, .textArray, .textArray, .int8, .int8,
         sql: """
             WITH place AS (
                 SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
@@ -412,7 +424,9 @@ enum ConversationRowStatements {
                     created_at = CASE WHEN $4 THEN excluded.created_at ELSE c.created_at END,
                     updated_at = CASE WHEN $4 THEN excluded.updated_at ELSE c.updated_at END,
                     archived_at = CASE WHEN $4 THEN excluded.archived_at ELSE c.archived_at END,
-                    revision = c.revision + 1, base = c.revision + 1
+                    revision = c.revision + 1, base = c.revision + 1,
+                    counted = CASE WHEN c.base = $27 THEN ARRAY[
+                        c.epoch, c.revision + 1, greatest($2, (SELECT max(r.seq) FROM unnest($10) AS r (seq))), $26] END
                 RETURNING c.appid
             ), added AS (
                 INSERT INTO chatts (

@@ -58,8 +58,8 @@ enum SlotStatements {
     /// The rank of the owner is that of the last ticket as if all had moved. So the difference to the rank that the last ticket has is the
     /// number of tickets that have left since the last move.
     ///
-    /// The rows are locked first, and then updated by ON CONFLICT, which looks each of them up by its key. For a join, a plan of the time when the
-    /// queue was empty would compare all of them with each other.
+    /// The rows are locked first, and then updated by ON CONFLICT, which looks each of them up by its key. A join with a plan of the time
+    /// when the queue was empty would compare all of them with each other.
     static func leave(_ ticket: SlotTicket, process: ReplyID) -> Query<Void> {
         Query(leaveStatement, .text(ticket.upstream), .uuid(ticket.reply), .uuid(process))
     }

@@ -4,6 +4,7 @@ import { APIError, pause, send } from "./api.js";
 
 /// Reads events from pieces of text; lines may end in CR, LF or both, and pieces may be cut anywhere.
 export class EventDecoder {
+  /// The beginning of a line, in which no line end is looked for again: a long line may come in many pieces.
   #rest = "";
   #skipsLineFeed = false;
   #data = [];
@@ -19,21 +20,22 @@ export class EventDecoder {
       this.#skipsLineFeed = false;
       if (text[0] === "\n") text = text.slice(1);
     }
-    this.#rest += text;
     let start = 0;
     for (;;) {
       const found = /[\r\n]/g;
       found.lastIndex = start;
-      const end = found.exec(this.#rest)?.index;
+      const end = found.exec(text)?.index;
       if (end === undefined) break;
-      this.#line(this.#rest.slice(start, end));
+      const line = this.#rest + text.slice(start, end);
+      this.#rest = "";
+      this.#line(line);
       start = end + 1;
-      if (this.#rest[end] === "\r") {
-        if (start === this.#rest.length) this.#skipsLineFeed = true;
-        else if (this.#rest[start] === "\n") start += 1;
+      if (text[end] === "\r") {
+        if (start === text.length) this.#skipsLineFeed = true;
+        else if (text[start] === "\n") start += 1;
       }
     }
-    this.#rest = this.#rest.slice(start);
+    this.#rest += text.slice(start);
   }
 
   #line(line) {

@@ -141,7 +141,7 @@ export class Conversation extends Emitter {
   async #loadEnd(seq) {
     try {
       await this.#persist(() => this.#load({ limit: pageSize }));
-      while (this.moreBefore && (!this.#messages.has(this.#tip) || (seq !== null && this.#order[0] > seq))) await this.loadEarlier();
+      while (this.moreBefore && (!this.#messages.has(this.#tip) || (seq !== null && this.#order[0] > seq))) await this.#loadBefore();
       this.exists = true;
     } catch (error) {
       if (error.code !== "conversation_not_found") throw error;
@@ -151,8 +151,13 @@ export class Conversation extends Emitter {
 
   async loadEarlier() {
     if (!this.moreBefore) return;
-    await this.#load({ limit: pageSize * 2, before: this.#order[0] });
+    await this.#loadBefore();
     this.emit("messages");
+  }
+
+  /// Loads the page before. Listeners are told when all pages are there that a caller needs: each change costs time for all messages.
+  #loadBefore() {
+    return this.#load({ limit: pageSize * 2, before: this.#order[0] });
   }
 
   async #load(query) {
@@ -202,7 +207,7 @@ export class Conversation extends Emitter {
     this.#messages.clear();
     [this.#order, this.#tip] = [[], 0];
     await this.#load({ limit: pageSize });
-    while (this.moreBefore && !this.#messages.has(this.#tip)) await this.loadEarlier();
+    while (this.moreBefore && !this.#messages.has(this.#tip)) await this.#loadBefore();
     this.emit("messages");
   }
 

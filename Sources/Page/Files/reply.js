@@ -137,7 +137,10 @@ export class Reply extends Emitter {
       this.text += content;
       this.emit("text", content);
     }
-    if (calls?.length) this.#change({ toolCalls: [...this.toolCalls, ...calls] });
+    if (calls?.length) {
+      this.toolCalls.push(...calls);
+      this.emit("state");
+    }
     if (!line.done) return;
     const seconds = line.eval_duration ? line.eval_duration / 1e9 : (performance.now() - this.#began) / 1000;
     const isMeasured = line.eval_count > 1 && (line.eval_duration || this.#began) && seconds > 0.05;

@@ -8,7 +8,7 @@ import urllib.parse
 
 from playwright.sync_api import expect
 
-from page.page_case import ADMIN_TOKEN, LAN_HOST, Model, PageCase
+from page.page_case import ADMIN_TOKEN, LAN_HOST, WAIT, Model, PageCase
 from page.prefix import PREFIX, PrefixProxy
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -187,6 +187,45 @@ class AnswerTests(PageCase):
         expect(reasoning.get_by_text("Let me see.")).to_be_hidden()
         reasoning.locator("summary").click()
         expect(reasoning.get_by_text("Let me see.")).to_be_visible()
+
+    def test_reasoning_of_many_pieces_is_shown_whole_and_its_nodes_are_short(self):
+        pieces = [f"Thought {number}: {'🐣 ' * 700}" for number in range(20)]
+
+        def script(exchange):
+            for piece in pieces:
+                exchange.write({"message": {"role": "assistant", "content": "", "thinking": piece}, "done": False})
+            exchange.say("The answer.")
+
+        self.model.script = script
+        self.open()
+        self.ask("Hello")
+        self.wait_for_end()
+        reasoning = self.page.locator(".answer details .text")
+        self.assertEqual(reasoning.evaluate("(element) => element.textContent"), "".join(pieces))
+        # Appending to a node copies it: one node would take a quadratic time.
+        lengths = reasoning.evaluate("(element) => [...element.childNodes].map((node) => node.length)")
+        self.assertLessEqual(max(lengths), 4096)
+        self.page.reload()
+        self.wait_for_end()
+        self.assertEqual(reasoning.evaluate("(element) => element.textContent"), "".join(pieces))
+
+    def test_tool_call_stays_open_while_further_ones_arrive(self):
+        is_opened = threading.Event()
+
+        def script(exchange):
+            for city in ("Rome", "Oslo"):
+                call = {"function": {"name": f"weather of {city}", "arguments": {"city": city}}}
+                exchange.write({"message": {"role": "assistant", "content": "", "tool_calls": [call]}, "done": False})
+                self.assertTrue(city == "Oslo" or is_opened.wait(WAIT / 1000))
+
+        self.model.script = script
+        self.open()
+        self.write("Hello")
+        self.page.get_by_text("Calls weather of Rome").click()
+        is_opened.set()
+        expect(self.page.get_by_text("Calls weather of Oslo")).to_be_visible()
+        expect(self.page.locator(".answer details pre").first).to_be_visible()
+        expect(self.page.locator(".answer details pre")).to_contain_text(['"city": "Rome"', '"city": "Oslo"'])
 
     def test_tool_call_is_shown(self):
         def script(exchange):

@@ -1,6 +1,7 @@
 // One message on the page: a prompt, an answer, or a prompt on its way.
 
 import { button, h, passFocus } from "../dom.js";
+import { appendText } from "../markdown/nodes.js";
 import { MarkdownRenderer, renderMarkdown } from "../markdown/renderer.js";
 import { describeEnd } from "../reply.js";
 import { strings } from "../strings.js";
@@ -44,8 +45,12 @@ function refill(element, key, make) {
   const text = JSON.stringify(key);
   if (element.contentKey === text) return;
   element.contentKey = text;
+  replaceContent(element, make().filter(Boolean));
+}
+
+function replaceContent(element, nodes) {
   const focused = element.contains(document.activeElement) ? document.activeElement : null;
-  element.replaceChildren(...make().filter(Boolean));
+  element.replaceChildren(...nodes);
   if (focused) passFocus(focused, element.closest(".message"));
 }
 
@@ -158,7 +163,8 @@ export class AnswerView {
     this.#frame = null;
     this.body.replaceChildren();
     const thinking = this.reasoning.lastElementChild;
-    thinking.textContent = this.reply.thinking;
+    thinking.replaceChildren();
+    appendText(thinking, this.reply.thinking);
     this.#unshown = "";
     if (this.reply.isOver) {
       renderMarkdown(this.body, this.reply.text, markdownOptions);
@@ -174,8 +180,7 @@ export class AnswerView {
       if (this.body.childElementCount === 0) this.update();
     } else if (kind === "thinking") {
       if (this.reasoning.hidden) this.update();
-      const shown = this.reasoning.lastElementChild;
-      (shown.firstChild ?? shown.appendChild(new Text())).appendData(piece);
+      appendText(this.reasoning.lastElementChild, piece);
     } else if (kind === "reset") {
       this.#restart();
       this.update();
@@ -213,13 +218,21 @@ export class AnswerView {
     this.element.setAttribute("aria-busy", String(!reply.isOver));
     this.reasoning.hidden = !reply.thinking;
     this.reasoning.firstElementChild.textContent = reply.isOver || reply.text ? strings.reasoning : strings.reasoningNow;
-    refill(this.calls, reply.toolCalls.length, () => toolCallList(reply.toolCalls));
+    this.#showCalls();
     const end = describeEnd(reply);
     this.note.hidden = !end;
     this.note.className = reply.error ? "error" : "meta";
     this.note.replaceChildren(...(reply.error ? [h("strong", { text: strings.error }), ` ${end}`] : [end ?? ""]));
     const key = reply.isOver ? [reply.state, reply.doneReason, reply.counts, all.map((message) => message.seq)] : this.#progress();
     refill(this.tools, key, () => (reply.isOver ? this.#toolsAtEnd() : [h("span", { class: "meta progress", text: this.#progress() })]));
+  }
+
+  /// Adds the calls that are not shown yet: an answer may have thousands of them, and one that a reader has opened stays open.
+  #showCalls() {
+    const { toolCalls } = this.reply;
+    const shown = this.calls.childElementCount;
+    if (shown > toolCalls.length) replaceContent(this.calls, toolCallList(toolCalls));
+    else this.calls.append(...toolCallList(toolCalls.slice(shown)));
   }
 
   #progress() {

@@ -369,15 +369,34 @@ void cedit_free(cedit *editor) {
   free(editor);
 }
 
-// The line as it was meant: its marks are texts again. NULL without memory.
-static char *meant(const cedit *editor, const char *line) {
-  char *text = replacing(line, line_mark, "\n");
-  for (const struct paste *paste = editor->pastes; paste && text; paste = paste->next) {
-    char *next = replacing(text, paste->mark, paste->text);
-    free(text);
-    text = next;
+// The pasted text whose mark is at the start of a text, or NULL.
+static const struct paste *paste_at(const cedit *editor, const char *text) {
+  for (const struct paste *paste = editor->pastes; paste; paste = paste->next) {
+    if (strncmp(text, paste->mark, strlen(paste->mark)) == 0) return paste;
   }
-  return text;
+  return NULL;
+}
+
+// The line as it was meant: its marks are texts again. A pasted text is not searched for marks, and may contain the same words. NULL without
+// memory.
+static char *meant(const cedit *editor, const char *line) {
+  struct bytes result = {0};
+  append(&result, "", 0);
+  while (*line) {
+    const struct paste *paste = *line == '[' ? paste_at(editor, line) : NULL;
+    if (paste) {
+      append(&result, paste->text, strlen(paste->text));
+      line += strlen(paste->mark);
+    } else if (strncmp(line, line_mark, sizeof line_mark - 1) == 0) {
+      append(&result, "\n", 1);
+      line += sizeof line_mark - 1;
+    } else {
+      append(&result, line++, 1);
+    }
+  }
+  if (!result.has_failed) return result.start;
+  free(result.start);
+  return NULL;
 }
 
 int cedit_read(cedit *editor, const char *text, const char *initial, const char **line, size_t *length) {

@@ -229,6 +229,18 @@ class ConversationTests(ChatterTestCase):
         self.assertEqual(self.texts("user"), [text, f"{text} and so on"])
         self.leave(terminal)
 
+    def test_pasted_text_may_have_the_words_of_a_mark(self):
+        self.says("Read.")
+        terminal = self.begin(columns=120, lines=40)
+        texts = ["first " * 100 + "end.", "[text 1: 1 lines] " * 50 + "end."]
+        for number, text in enumerate(texts, 1):
+            terminal.send(f"\x1b[200~{text}\x1b[201~")
+            terminal.expect(f"[text {number}: 1 lines]")
+        terminal.enter("")
+        terminal.expect("Read.\n> ")
+        self.assertEqual(self.texts("user"), ["".join(texts)])
+        self.leave(terminal)
+
     def test_pasted_bytes_that_are_no_text_are_replaced(self):
         self.says("Read.")
         terminal = self.begin()

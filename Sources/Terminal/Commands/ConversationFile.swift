@@ -3,9 +3,6 @@ import Glibc
 
 /// The commands `export` and `import`.
 struct ConversationFile {
-    /// The size of the pieces of an import, in bytes: below the server's default for `CHATTERD_BODY_LIMIT`.
-    private static let pieceSize = 4 << 20
-
     let client: ChatterClient
     let console: Console
 
@@ -44,7 +41,7 @@ struct ConversationFile {
             return .failed
         }
         defer { if descriptor != 0 { close(descriptor) } }
-        var rest: [UInt8] = []
+        var parts = FileParts()
         var target = name
         var result: ImportResult?
         while true {
@@ -55,23 +52,17 @@ struct ConversationFile {
                 console.report("\(path) cannot be read: \(error.message)")
                 return .failed
             }
-            rest += bytes
             let isOver = bytes.isEmpty
-            guard isOver || rest.count >= Self.pieceSize else { continue }
-            guard let end = isOver ? rest.endIndex : rest.lastIndex(of: UInt8(ascii: "\n")).map({ $0 + 1 }) else {
-                continue
-            }
+            guard let part = isOver ? parts.finish() : parts.append(bytes) else { continue }
             if target == nil {
-                target = Self.name(in: rest)
+                target = Self.name(in: part)
             }
             guard let target else {
                 console.report("\(path) is no exported conversation: its first line has no name")
                 return .refused
             }
-            if end > 0 {
-                result = try await client.importConversation(
-                    as: target, Array(rest[..<end]), isPart: !isOver || result != nil)
-                rest.removeFirst(end)
+            if !part.isEmpty {
+                result = try await client.importConversation(as: target, part, isPart: !isOver || result != nil)
             }
             if isOver { break }
         }

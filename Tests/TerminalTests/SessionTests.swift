@@ -106,6 +106,16 @@ struct SessionTests {
                 """)
     }
 
+    @Test func answerThatEndsWithTheLineEndOfAnotherSystemGetsNoFurtherOne() {
+        let written = Lock("")
+        let console = Console(
+            isTerminal: false, hasColours: false, output: { text in written.withLock { $0 += text } }, errors: { _ in })
+        var printer = TextPrinter(console, showsThinking: false)
+        printer.show(.text("one\r\n"))
+        printer.show(.finished(ReplyStatistics(model: "m")))
+        #expect(written.withLock { $0 } == "one\r\n")
+    }
+
     @Test func eachErrorHasAnExitCode() {
         let server = ServerError(code: "c", message: "m", isRetryable: false)
         let codes: [(ChatterError, Int32)] = [

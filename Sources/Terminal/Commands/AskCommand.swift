@@ -1,4 +1,5 @@
 import ChatterClient
+import ChatterdBasics
 
 /// The command `ask`: one prompt, one answer, an exit code.
 struct AskCommand {

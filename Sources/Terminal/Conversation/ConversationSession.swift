@@ -1,4 +1,5 @@
 import ChatterClient
+import ChatterdBasics
 
 /// A conversation in the terminal: reads lines, sends prompts, shows answers.
 actor ConversationSession {

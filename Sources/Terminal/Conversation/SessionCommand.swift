@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// An entered line: a command of a conversation, or a prompt.
 enum SessionCommand: Equatable {
     case prompt(String)

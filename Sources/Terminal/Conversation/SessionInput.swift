@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// What a person types until it is complete. A line that ends with a backslash continues with the next one. Lines between `"""` and `"""` are
 /// one prompt, and so are pasted lines.
 struct SessionInput {

@@ -1,4 +1,5 @@
 import ChatterClient
+import ChatterdBasics
 
 /// A stored message as text.
 struct MessageText {

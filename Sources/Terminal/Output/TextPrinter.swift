@@ -1,4 +1,5 @@
 import ChatterClient
+import ChatterdBasics
 
 /// Writes the text of an answer to standard output, and all else to standard error.
 struct TextPrinter: AnswerPrinter {

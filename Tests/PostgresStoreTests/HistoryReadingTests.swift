@@ -105,6 +105,19 @@ import Testing
         }
     }
 
+    /// A page behind short rows may have many, so it has no text of this length.
+    @Test func longerMessagesBehindShortOnesAreRead() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let seed =
+                (0..<100).map { ModelMessage(role: "user", content: "\($0)" + text(6_000, "a")) }
+                + (0..<300).map { ModelMessage(role: "user", content: "\($0)") }
+            try await store.replaceConversation(appID: "app", with: seed)
+            let opened = try await store.open("last")
+            #expect(opened.said == seed.map { "user \($0.content)" } + ["user last"])
+        }
+    }
+
     @Test func longExtrasAreRead() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

@@ -41,7 +41,7 @@ import Testing
     func answerThatEndedEarlyIsReplayed(state: ReplyState) async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
-            let long = String(repeating: "word ", count: HistoryStatements.inlineLimit)
+            let long = String(repeating: "word ", count: HistoryStatements.inlineLimits.upperBound)
             let stopped = try await store.exchange("a", long, as: state)
             let next = try await store.open("shorter")
             #expect(next.said == ["user a", "assistant \(long)", "user shorter"])

@@ -3,7 +3,7 @@ import ChatterdLanguageModels
 
 /// A tool call of a message, decoded for Llama Stack.
 struct LlamaStackCall {
-    var id: String
+    let id: String
     let name: String
     /// A JSON object.
     let arguments: [UInt8]

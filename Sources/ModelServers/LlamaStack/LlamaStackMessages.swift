@@ -6,12 +6,8 @@ import ChatterdLanguageModels
 /// Messages of its assistant have a stop reason, and messages of its tools the id of a call; missing ids are generated. The
 /// reasoning of a model is not sent.
 struct LlamaStackMessages {
-    /// The limit of stored calls, because each result is searched among them.
-    private static let limit = 1_000
-
-    private var generatedIDs = 0
-    /// The calls of the assistant's last message without a result.
-    private var openCalls: [LlamaStackCall] = []
+    /// The calls of the assistant's last message.
+    private var calls = ToolCallIDs()
 
     /// Writes messages: JSON objects with commas between them, as `EncodedConversation` has them in each run.
     ///
@@ -37,7 +33,8 @@ struct LlamaStackMessages {
             object.member("role", message.role)
             switch message.role {
             case "tool":
-                object.member("call_id", callID(for: message))
+                let id = calls.id(ofResult: Array(message.callID.utf8), name: Array(message.toolName.utf8)).id
+                object.member("call_id", String(decoding: id, as: UTF8.self))
             case "assistant":
                 object.member("stop_reason", message.calls.isEmpty ? "end_of_turn" : "end_of_message")
                 write(message.calls, to: &object)
@@ -67,16 +64,13 @@ struct LlamaStackMessages {
     }
 
     private mutating func write(_ calls: [LlamaStackCall], to message: inout JSONWriter) {
-        openCalls = []
+        self.calls.removeAll()
         guard !calls.isEmpty else { return }
         message.array("tool_calls") { array in
-            for var call in calls {
-                if call.id.isEmpty { call.id = generateID() }
-                if openCalls.count < Self.limit {
-                    openCalls.append(call)
-                }
+            for call in calls {
+                let id = self.calls.id(ofCall: Array(call.id.utf8), name: Array(call.name.utf8))
                 array.object { object in
-                    object.member("call_id", call.id)
+                    object.member("call_id", String(decoding: id, as: UTF8.self))
                     object.member("tool_name", call.name)
                     object.member("arguments", raw: call.arguments.span)
                     object.name("arguments_json")
@@ -84,22 +78,5 @@ struct LlamaStackMessages {
                 }
             }
         }
-    }
-
-    /// The id of the call that a message of a tool answers: its own id, or the id of the next open call with its name. Closes the call.
-    private mutating func callID(for message: LlamaStackMessage) -> String {
-        let index = openCalls.firstIndex { call in
-            message.callID.isEmpty
-                ? message.toolName.isEmpty || call.name == message.toolName : call.id == message.callID
-        }
-        let open = index.map { openCalls.remove(at: $0) }
-        if !message.callID.isEmpty { return message.callID }
-        if let open { return open.id }
-        return generateID()
-    }
-
-    private mutating func generateID() -> String {
-        generatedIDs += 1
-        return "call_\(generatedIDs)"
     }
 }

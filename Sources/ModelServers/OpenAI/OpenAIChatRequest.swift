@@ -5,7 +5,7 @@ import ChatterdLanguageModels
 /// Writes the body of a request to an OpenAI `/chat/completions`, from messages in Ollama's shape.
 struct OpenAIChatRequest {
     private var body: ChatRequestBody
-    private var calls = OpenAICallNames()
+    private var calls = ToolCallIDs()
 
     /// Starts a body with a capacity of `capacity` bytes of messages.
     init(model: String, capacity: Int) {

@@ -53,7 +53,7 @@ struct OpenAIMessage {
     ///
     /// - Throws: the error of images that are not strings, or of tool calls that are not objects.
     func append(
-        from json: Span<UInt8>, to body: inout ByteBuffer, naming calls: inout OpenAICallNames
+        from json: Span<UInt8>, to body: inout ByteBuffer, naming calls: inout ToolCallIDs
     ) throws(JSONError) {
         guard !isPlain else {
             body.append(json.extracting(range))
@@ -67,7 +67,7 @@ struct OpenAIMessage {
     }
 
     private func append(
-        from json: Span<UInt8>, to message: inout JSONWriter, naming calls: inout OpenAICallNames
+        from json: Span<UInt8>, to message: inout JSONWriter, naming calls: inout ToolCallIDs
     ) throws(JSONError) {
         message.member("role", inside: json.extracting(role))
         try appendContent(from: json, to: &message)
@@ -124,7 +124,7 @@ struct OpenAIMessage {
     }
 
     private static func append(
-        calls json: Span<UInt8>, to array: inout JSONWriter, naming calls: inout OpenAICallNames
+        calls json: Span<UInt8>, to array: inout JSONWriter, naming calls: inout ToolCallIDs
     ) throws(JSONError) {
         var reader = JSONReader(json)
         try reader.beginArray()
@@ -150,7 +150,7 @@ struct OpenAIMessage {
     }
 
     private func appendResultID(
-        from json: Span<UInt8>, to message: inout JSONWriter, naming calls: inout OpenAICallNames
+        from json: Span<UInt8>, to message: inout JSONWriter, naming calls: inout ToolCallIDs
     ) {
         let name = json.array(toolName)
         let (id, isKnown) = calls.id(ofResult: json.array(toolCallID), name: name)

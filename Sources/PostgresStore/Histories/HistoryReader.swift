@@ -12,6 +12,8 @@ struct HistoryReader {
     /// The target size of a later page in bytes, and the range of its number of rows.
     private static let pageBytes = 65_536...4 << 20
     private static let pageRows = 64...8_192
+    /// The size of the messages of a page that has only the longest ones, in bytes: the rows of the page before may have been short.
+    private static let largestPage = 32 << 20
     /// Limit of the long messages that one query reads, in bytes.
     private static let groupBytes = 4 << 20
     /// The number of rows at the beginning of a conversation among which the reader looks for the first system messages.
@@ -181,7 +183,9 @@ struct HistoryReader {
         pageLimit = (bytes.clamped(to: Self.pageBytes) / rowSize).clamped(to: Self.pageRows)
         pageStart = kept?.junction ?? 0
         page = try await run(
-            HistoryStatements.page(of: turn.appID, after: pageStart, upTo: selection.bound, limit: pageLimit))
+            HistoryStatements.page(
+                of: turn.appID, after: pageStart, upTo: selection.bound, limit: pageLimit,
+                longest: (Self.largestPage / pageLimit).clamped(to: HistoryStatements.inlineLimits)))
     }
 
     private var byteCount: Int { pages.reduce(0) { $0 + $1.byteCount } }

@@ -3,22 +3,25 @@ import ChatterdRelay
 
 /// The SQL that reads the history of a conversation, newest rows first and in pages, so that the reader can bound its memory.
 enum HistoryStatements {
-    /// The maximum size of a text in a page, in bytes. Most messages are shorter. The reader fetches longer ones separately, after
-    /// it has reserved memory for them.
-    static let inlineLimit = 16_384
+    /// The limits of a text in a page, in bytes: in a page of few rows, and in one of many. Most messages are shorter. The reader fetches longer
+    /// ones separately, after it has reserved memory for them.
+    static let inlineLimits = 4_096...16_384
 
-    /// The rows behind a row up to another one, newest first, at most `limit`, with the columns that decide about the replay.
+    /// The rows behind a row up to another one, newest first, at most `limit`, with the columns that decide about the replay, and with the texts
+    /// that are not longer than `longest` bytes.
     ///
     /// The result is binary, which saves the conversion of a number per row. Each column costs the server time. PostgreSQL knows
     /// the length of a TOASTed text without reading it.
-    static func page(of appID: String, after seq: Int64, upTo last: Int64, limit: Int) -> Query<HistoryRow> {
-        Query(pageStatement, .text(appID), .int8(seq), .int8(last), .int8(limit))
+    static func page(
+        of appID: String, after seq: Int64, upTo last: Int64, limit: Int, longest: Int = inlineLimits.upperBound
+    ) -> Query<HistoryRow> {
+        Query(pageStatement, .text(appID), .int8(seq), .int8(last), .int8(limit), .int8(longest))
     }
 
     private static let pageStatement = Statement(
-        "history", after: .rowScope, .text, .int8, .int8, .int8, returnsBinary: true,
+        "history", after: .rowScope, .text, .int8, .int8, .int8, .int8, returnsBinary: true,
         sql: """
-            SELECT \(columns) FROM chatts WHERE appid = $1 AND seq > $2 AND seq <= $3 ORDER BY seq DESC LIMIT $4
+            SELECT \(columns(upTo: "$5")) FROM chatts WHERE appid = $1 AND seq > $2 AND seq <= $3 ORDER BY seq DESC LIMIT $4
             """,
         decode: historyRow)
 
@@ -30,14 +33,18 @@ enum HistoryStatements {
     private static let firstRowsStatement = Statement(
         "history_beginning", after: .rowScope, .text, .int8, returnsBinary: true,
         sql: """
-            SELECT * FROM (SELECT \(columns) FROM chatts WHERE appid = $1 ORDER BY seq LIMIT $2) AS first ORDER BY seq DESC
+            SELECT * FROM (
+                SELECT \(columns(upTo: "\(inlineLimits.upperBound)")) FROM chatts WHERE appid = $1 ORDER BY seq LIMIT $2) AS first
+            ORDER BY seq DESC
             """,
         decode: historyRow)
 
-    private static let columns = """
-        seq, state, after, name, CASE WHEN octet_length(message) <= \(inlineLimit) THEN message END,
-        CASE WHEN octet_length(extras) > \(inlineLimit) THEN '' ELSE extras END
+    private static func columns(upTo size: String) -> String {
         """
+        seq, state, after, name, CASE WHEN octet_length(message) <= \(size) THEN message END,
+        CASE WHEN octet_length(extras) > \(size) THEN '' ELSE extras END
+        """
+    }
 
     private static let historyRow: @Sendable (inout Row) -> HistoryRow = { row in HistoryRow(row.fields) }
 

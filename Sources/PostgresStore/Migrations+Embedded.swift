@@ -36,6 +36,7 @@ extension Migration {
             Migration(name: "0020_counts", sql: String(decoding: PackageResources._020_counts_sql, as: UTF8.self)),
             Migration(name: "0021_sessions", sql: String(decoding: PackageResources._021_sessions_sql, as: UTF8.self)),
             Migration(name: "0022_growth", sql: String(decoding: PackageResources._022_growth_sql, as: UTF8.self)),
+            Migration(name: "0023_lists", sql: String(decoding: PackageResources._023_lists_sql, as: UTF8.self)),
         ]
     }
 }

@@ -1,10 +1,11 @@
 import ChatterdIdentity
 import ChatterdLanguageModels
-import ChatterdPostgres
 import ChatterdRelay
 import ChatterdTestSupport
+import Foundation
 import Testing
 
+@testable import ChatterdPostgres
 @testable import ChatterdPostgresStore
 
 /// The list of the conversations of each owner.
@@ -17,15 +18,17 @@ import Testing
 
     @Test func pagesHaveEachConversationOnce() async throws {
         try await StoreProcesses.run { processes in
-            // Three times for all of them, so that names decide.
+            // Three times in two periods for all of them, so that names decide. Every fifth is archived.
             try await processes.sql(
                 """
-                INSERT INTO chatterd_conversations (appid, owner, updated_at)
-                SELECT E'app\\x1f\\x1f' || n, E'app\\x1f\\x1f', timestamptz '2026-01-01' + n % 3 * interval '1 s'
-                FROM generate_series(1, 53) AS n
+                INSERT INTO chatterd_conversations (appid, owner, updated_at, changed_in, archived_at)
+                SELECT E'app\\x1f\\x1f' || n, E'app\\x1f\\x1f', t, date_bin('10 min', t, 'epoch'), CASE n % 5 WHEN 0 THEN now() END
+                FROM generate_series(1, 53) AS n,
+                    LATERAL (SELECT timestamptz '2026-01-01' + n % 3 * interval '7 min') AS c (t)
                 """)
             for limit in [1, 7, 53, 200] {
                 var query = CatalogueQuery(owner: Self.app, limit: limit)
+                query.archive = .all
                 var entries: [CatalogueEntry] = []
                 repeat {
                     let page = try await catalogue(processes).list(query)
@@ -37,6 +40,71 @@ import Testing
                 #expect(entries.map(\.updatedAt) == entries.map(\.updatedAt).sorted(by: >))
             }
         }
+    }
+
+    /// Such a process sets the time of a change, and not its period.
+    @Test func changesOfAnEarlierVersionLeaveEachConversationInTheList() async throws {
+        try await StoreProcesses.run { processes in
+            try await processes.sql(
+                """
+                INSERT INTO chatterd_conversations (appid, owner, updated_at, changed_in)
+                SELECT E'app\\x1f\\x1f' || n, E'app\\x1f\\x1f', t, date_bin('10 min', t, 'epoch')
+                FROM generate_series(1, 40) AS n, LATERAL (SELECT timestamptz '2026-01-01' + n * interval '4 min') AS c (t);
+                UPDATE chatterd_conversations SET updated_at = now() WHERE appid LIKE '%3';
+                UPDATE chatterd_conversations SET updated_at = timestamptz '2025-01-01' WHERE appid LIKE '%7'
+                """)
+            for limit in [1, 3, 40] {
+                var query = CatalogueQuery(owner: Self.app, limit: limit)
+                var names: [String] = []
+                repeat {
+                    let page = try await catalogue(processes).list(query)
+                    names += page.entries.map(\.key.name)
+                    query.position = page.next.flatMap { CataloguePosition(parsing: $0.text) }
+                } while query.position != nil
+                #expect(names.count == 40 && Set(names).count == 40)
+            }
+            let first = ConversationKey(Self.app, name: "3")
+            _ = try await catalogue(processes).change(first, try change(#"{"title":"x"}"#))
+            let query = CatalogueQuery(owner: Self.app, limit: 1)
+            #expect(try await catalogue(processes).list(query).entries.map(\.key) == [first])
+        }
+    }
+
+    @Test func changesSetTheirPeriod() async throws {
+        try await StoreProcesses.run { processes in
+            let key = ConversationKey(Self.app)
+            func expectPeriod(_ change: String) async throws {
+                #expect(
+                    try await processes.sql(
+                        """
+                        SELECT changed_in = date_bin('10 min', updated_at, 'epoch') AND updated_at <> '2026-01-01T00:07Z'
+                        FROM chatterd_conversations
+                        """) == [["t"]], "\(change)")
+                try await processes.sql(
+                    """
+                    UPDATE chatterd_conversations SET
+                        updated_at = '2026-01-01T00:07Z', changed_in = '2026-01-01T00:00Z'
+                    """)
+            }
+            try await processes.first.exchange("a", "1")
+            try await expectPeriod("creation")
+            try await processes.first.exchange("b", "2")
+            try await expectPeriod("prompt")
+            _ = try await catalogue(processes).setTitle("x", of: key)
+            try await expectPeriod("title that was made")
+            _ = try await catalogue(processes).change(key, try change(#"{"title":"y"}"#))
+            try await expectPeriod("title")
+        }
+        // All other statements use the same text.
+        let root = String(#filePath[..<(#filePath.firstRange(of: "/Tests/")?.lowerBound ?? #filePath.endIndex)])
+        var assignments = 0
+        for case let file as URL in FileManager.default.enumerator(
+            at: URL(filePath: root + "/Sources/PostgresStore"), includingPropertiesForKeys: nil) ?? .init()
+        where file.pathExtension == "swift" {
+            let source = try String(contentsOf: file, encoding: .utf8)
+            assignments += source.ranges(of: "updated_at = now()").count
+        }
+        #expect(assignments == 1)
     }
 
     @Test func entryHasItsTitleAndItsState() async throws {
@@ -197,24 +265,54 @@ import Testing
         }
     }
 
-    /// Which rows a list reads does not depend on other owners.
-    @Test func listReadsTheRowsOfItsOwnerOnly() async throws {
+    /// Which rows a list reads depends on its page and on the periods at its ends, and not on other rows of the owner or of others.
+    @Test func listReadsTheRowsOfItsPageOnly() async throws {
         try await StoreProcesses.run { processes in
             try await processes.sql(
                 """
                 INSERT INTO chatterd_conversations (appid, owner)
                 SELECT E'app' || n % 500 || E'\\x1f\\x1f' || n, E'app' || n % 500 || E'\\x1f\\x1f' FROM generate_series(1, 20000) AS n;
-                ANALYZE chatterd_conversations
+                INSERT INTO chatterd_conversations (appid, owner, updated_at, changed_in)
+                SELECT E'big\\x1f\\x1f' || n, E'big\\x1f\\x1f', t, date_bin('10 min', t, 'epoch')
+                FROM generate_series(1, 5000) AS n,
+                    LATERAL (SELECT timestamptz '2026-01-01' + n * interval '1 min') AS c (t)
                 """)
-            let plan = try await processes.sql(
-                """
-                EXPLAIN SELECT appid FROM chatterd_conversations WHERE owner = E'app7\\x1f\\x1f'
-                AND (updated_at, appid) < (now(), 'x') ORDER BY updated_at DESC, appid DESC LIMIT 51
-                """)
-            #expect(plan.joined().contains { $0.contains("chatterd_conversations_owner") })
             let page = try await catalogue(processes).list(CatalogueQuery(owner: Owner(app: "app7"), limit: 100))
             #expect(page.entries.count == 40)
+            for statistics in ["no statistics", "statistics"] {
+                if statistics == "statistics" {
+                    try await processes.sql("ANALYZE chatterd_conversations")
+                }
+                for archive in ["0", "1", "all"] {
+                    for position in ["NULL, NULL", "'2026-01-02', E'big\\x1f\\x1f1440'"] {
+                        for names in ["NULL", "ARRAY[E'big\\x1f\\x1f7']"] {
+                            let query = "\(names), '\(archive)', \(position), false, 51"
+                            let rows = try await rowsRead(by: query, processes)
+                            // Each row of the page twice, and at most ten of the period at each end.
+                            #expect(rows <= 150, "\(query) with \(statistics)")
+                        }
+                    }
+                }
+            }
         }
+    }
+
+    /// The number of rows of conversations that a list of the owner `big` reads, as the member role, without a look at the parameters.
+    private func rowsRead(by query: String, _ processes: StoreProcesses) async throws -> Int {
+        let list = CatalogueStatements.list(CatalogueQuery(owner: Owner(app: "big"), limit: 51)).bound
+        let plan = try await processes.sql(
+            """
+            BEGIN; SET LOCAL plan_cache_mode = force_generic_plan; SET LOCAL ROLE chatterd_member;
+            SET LOCAL chatterd.owner = E'big\\x1f\\x1f';
+            PREPARE list(\(list.typeNames.joined(separator: ", "))) AS \(list.sql);
+            EXPLAIN (ANALYZE, TIMING OFF, COSTS OFF, SUMMARY OFF) EXECUTE list(E'big\\x1f\\x1f', \(query)); COMMIT
+            """
+        ).map { $0.joined() }.joined(separator: "\n")
+        let scans = plan.matches(of: #/on chatterd_conversations v\w* \(actual rows=(\d+) loops=(\d+)\)/#)
+        let removed = plan.matches(of: #/Rows Removed by Filter: (\d+)/#)
+        try #require(scans.count >= 2, "\(plan)")
+        return scans.reduce(0) { $0 + (Int($1.1) ?? 0) * (Int($1.2) ?? 0) }
+            + removed.reduce(0) { $0 + (Int($1.1) ?? 0) }
     }
 
     @Test(arguments: [

@@ -14,4 +14,6 @@ public struct CatalogueEntry: Sendable, Equatable {
     public let isArchived: Bool
     /// Whether a reply is being generated. Only the newest messages are examined.
     public let isRunning: Bool
+    /// The time by which the list orders it, in microseconds since 1970; `updatedAt` as a rule.
+    let place: Int64
 }

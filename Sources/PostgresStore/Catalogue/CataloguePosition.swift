@@ -6,7 +6,7 @@ public struct CataloguePosition: Sendable, Equatable {
     /// The limit of its text, in bytes: two numbers and the longest name.
     static let maximumTextLength = 2 * 17 + 2 * 4 * ConversationKey.maximumNameLength
 
-    /// The time of the conversation's last change, in microseconds since 1970.
+    /// The conversation's `place`: the time of its last change as a rule, in microseconds since 1970.
     public let updatedAt: Int64
     /// The name of the conversation.
     public let name: String
@@ -21,7 +21,7 @@ public struct CataloguePosition: Sendable, Equatable {
 
     /// Creates the position behind a conversation.
     init(behind entry: CatalogueEntry) {
-        self.init(updatedAt: entry.updatedAt, name: entry.key.name)
+        self.init(updatedAt: entry.place, name: entry.key.name)
     }
 
     /// Parses a text that `text` has written; `nil` for any other text. The text is bounded, and each position has one text.

@@ -58,7 +58,7 @@ public final class ConversationCatalogue {
     /// Searches the titles and messages of an owner's conversations, newest change first.
     public func search(_ query: CatalogueQuery, for text: String) async throws(RelayError) -> SearchPage {
         var search = RunningSearch(query)
-        // Two lists at most, because each sorts all conversations of the owner and describes those that it has.
+        // Two lists at most, because each reads the periods at its ends and describes the conversations that it has.
         for listed in [Self.searchedFirst, Self.searchedConversations] {
             var left = Array(
                 try await readers.runForRelay(

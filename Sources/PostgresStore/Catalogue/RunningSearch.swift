@@ -33,7 +33,7 @@ struct RunningSearch {
 
     /// The number of the message behind which a conversation is searched.
     func start(in entry: CatalogueEntry) -> Int64 {
-        guard let position, position.seq > 0, position.updatedAt == entry.updatedAt,
+        guard let position, position.seq > 0, position.updatedAt == entry.place,
             ConversationKey(request.owner, name: position.name) == entry.key
         else { return 0 }
         return position.seq
@@ -58,7 +58,7 @@ struct RunningSearch {
             position = CataloguePosition(behind: entry)
             closeOpenHit()
         } else {
-            position = CataloguePosition(updatedAt: entry.updatedAt, name: entry.key.name, seq: found.first?.last ?? 0)
+            position = CataloguePosition(updatedAt: entry.place, name: entry.key.name, seq: found.first?.last ?? 0)
         }
     }
 

@@ -2,8 +2,8 @@ import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 
-/// The SQL of the list of conversations. The index on owners finds the conversations of one owner, and the primary key of `chatts` their
-/// messages, so no statement reads a row of another owner.
+/// The SQL of the list of conversations. The index on owners finds the conversations of one owner, the latest ones first, and the primary
+/// key of `chatts` their messages, so no statement reads a row of another owner.
 enum CatalogueStatements {
     /// The number of messages at the start of a conversation that are examined for the first one of the user, and at its end for a
     /// reply that is being generated.
@@ -16,10 +16,14 @@ enum CatalogueStatements {
     static let excerptLength = 200
     static let excerptLead = 60
 
-    /// The next conversations of an owner, newest change first.
+    /// The maximum number of conversations that a list is asked for.
+    static let longestList = 400
+
+    /// The next conversations of an owner, newest change first, at most `longestList`.
     ///
     /// - Parameter includesPosition: whether the conversation of the position comes first, if it has not changed.
     static func list(_ query: CatalogueQuery, includesPosition: Bool = false) -> Query<CatalogueEntry> {
+        precondition(query.limit <= longestList)
         let position = query.position
         let key = position.map { ConversationKey(query.owner, name: $0.name).text }
         return Query(
@@ -38,15 +42,44 @@ enum CatalogueStatements {
         returnsBinary: true,
         sql: """
             WITH page AS MATERIALIZED (
-                SELECT \(columns) FROM chatterd_conversations
-                WHERE owner = $1 AND ($2 IS NULL OR appid = ANY ($2))
-                    AND CASE $3 WHEN '0' THEN archived_at IS NULL WHEN '1' THEN archived_at IS NOT NULL ELSE true END
-                    AND ($4 IS NULL OR (updated_at, appid) < ($4, $5) OR $6 AND (updated_at, appid) = ($4, $5))
-                ORDER BY updated_at DESC, appid DESC LIMIT $7
+                SELECT * FROM (
+                    SELECT c.* FROM
+                    unnest(CASE $3 WHEN '0' THEN '{t}' WHEN '1' THEN '{f}' ELSE '{t,f}' END::boolean[]) AS s (is_current)
+                    CROSS JOIN LATERAL (
+                        SELECT min(n.changed_in) AS first FROM (
+                            SELECT * FROM (
+                                SELECT v.changed_in FROM chatterd_conversations v WHERE \(isBehind)
+                                ORDER BY v.changed_in DESC LIMIT \(longestList)) AS n
+                            LIMIT $7) AS n
+                        WHERE $2 IS NULL) AS e
+                    CROSS JOIN LATERAL (
+                        SELECT \(columns) FROM chatterd_conversations v WHERE \(isBehind) AND v.changed_in >= e.first
+                        ORDER BY place DESC, v.appid DESC LIMIT $7) AS c
+                    UNION ALL
+                    SELECT \(columns) FROM chatterd_conversations v
+                    WHERE v.appid = ANY ($2) AND v.owner || '' = $1 AND \(isPlacedBehind)
+                        AND CASE $3 WHEN '0' THEN v.archived_at IS NULL WHEN '1' THEN v.archived_at IS NOT NULL ELSE true END
+                ) AS a
+                ORDER BY a.place DESC, a.appid DESC LIMIT $7
             )
-            \(described) ORDER BY v.updated_at DESC, v.appid DESC
+            \(described) ORDER BY v.place DESC, v.appid DESC
             """
     ) { row in entry(&row) }
+
+    // The first part of a list finds the period of the last row of the page, and the second one sorts the rows from there on. So whatever
+    // the planner knows of the owner, it reads no more than the rows of the page and of the periods at its ends. The inner LIMIT is a number,
+    // because the planner takes an unknown one for a tenth of the rows. `coalesce` in the place of `least` would keep the condition from the
+    // index (docs/decisions/0033), and `|| ''` keeps the names of a credential from the index on owners.
+
+    /// Whether the conversation `v` is one of owner $1, archived as `s` says, and behind the position.
+    private static let isBehind = """
+        v.owner = $1 AND (v.archived_at IS NULL) = s.is_current AND v.changed_in <= least($4, 'infinity') AND \(isPlacedBehind)
+        """
+
+    private static let isPlacedBehind = """
+        ($4 IS NULL OR (\(ConversationRevision.place), v.appid) < ($4, $5)
+            OR $6 AND (\(ConversationRevision.place), v.appid) = ($4, $5))
+        """
 
     /// A conversation.
     static func entry(of appID: String) -> Query<CatalogueEntry> { Query(entryStatement, .text(appID)) }
@@ -54,7 +87,7 @@ enum CatalogueStatements {
     private static let entryStatement = Statement(
         "conversation_entry", after: .rowScope, .text, returnsBinary: true,
         sql: """
-            WITH page AS MATERIALIZED (SELECT \(columns) FROM chatterd_conversations WHERE appid = $1)
+            WITH page AS MATERIALIZED (SELECT \(columns) FROM chatterd_conversations v WHERE v.appid = $1)
             \(described)
             """
     ) { row in entry(&row) }
@@ -86,7 +119,9 @@ enum CatalogueStatements {
         Beginning(role: row.nextText(), text: row.nextText(), model: row.nextOptionalText())
     }
 
-    private static let columns = "appid, title, created_at, updated_at, archived_at"
+    private static let columns = """
+        v.appid, v.title, v.created_at, v.updated_at, v.archived_at, \(ConversationRevision.place) AS place
+        """
 
     private static let described = """
         SELECT v.appid, v.title,
@@ -99,7 +134,8 @@ enum CatalogueStatements {
             EXISTS (
                 SELECT FROM (
                     SELECT state FROM chatts WHERE appid = v.appid ORDER BY seq DESC LIMIT \(examinedRows)) AS n
-                WHERE n.state = 'streaming')
+                WHERE n.state = 'streaming'),
+            (extract(epoch FROM v.place) * 1000000)::bigint
         FROM page v
         """
 
@@ -108,7 +144,7 @@ enum CatalogueStatements {
             key: ConversationKey(parsing: row.nextText()), title: row.nextOptionalText(),
             opening: row.nextOptionalText(),
             createdAt: Int64(row.nextInt()), updatedAt: Int64(row.nextInt()), isArchived: row.nextBool(),
-            isRunning: row.nextBool())
+            isRunning: row.nextBool(), place: Int64(row.nextInt()))
     }
 
     /// Searches the messages of a conversation behind a number: at most `rows` of them, and `bytes` up to the end of the message that
@@ -204,7 +240,7 @@ enum CatalogueStatements {
                 ON CONFLICT (appid) DO UPDATE SET
                     title = CASE WHEN $3 THEN $4 ELSE v.title END,
                     archived_at = CASE WHEN $5 THEN coalesce(v.archived_at, now()) WHEN $5 IS NULL THEN v.archived_at END,
-                    revision = v.revision + 1, updated_at = now()
+                    revision = v.revision + 1, \(ConversationRevision.changedNow)
                 RETURNING v.revision, v.title, v.archived_at
             )
             \(logged)
@@ -223,7 +259,8 @@ enum CatalogueStatements {
                 SELECT $1, $2, $3
                 WHERE EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
                     OR EXISTS (SELECT FROM chatts WHERE appid = $1)
-                ON CONFLICT (appid) DO UPDATE SET title = $3, revision = v.revision + 1, updated_at = now()
+                ON CONFLICT (appid) DO UPDATE SET
+                    title = $3, revision = v.revision + 1, \(ConversationRevision.changedNow)
                     WHERE v.title IS NULL
                 RETURNING v.revision, v.title, v.archived_at
             )

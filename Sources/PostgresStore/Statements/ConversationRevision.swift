@@ -18,6 +18,17 @@ enum ConversationRevision {
     /// The owner of a conversation, as a parameter.
     static func owner(of appID: String) -> Parameter { .text(ConversationKey(parsing: appID).listedOwner) }
 
+    /// The assignments of a statement that changes a conversation now.
+    static let changedNow = "updated_at = now(), changed_in = \(period(of: "now()"))"
+
+    /// The beginning of the period of a time. Lists are ordered by periods first, and an index has them: longer ones make a page of a list
+    /// read more rows, and shorter ones make fewer prompts update their rows in place. The default of the column says the same.
+    static func period(of time: String) -> String { "date_bin('10 min', \(time), 'epoch')" }
+
+    /// The time by which a list orders the conversation `v`, in its period. It is that of the last change, except after a change by a
+    /// process of an earlier version, which sets no period: then it is the end of the period before.
+    static let place = "greatest(v.changed_in, least(v.updated_at, v.changed_in + interval '599.999999 s'))"
+
     /// A CTE, `changed`, that counts a change of conversation $1 and adds its row if there is none: once if `source` has a row, and not
     /// at all if it has none. It returns the revision, and the version of the rows that do not change.
     ///
@@ -27,7 +38,7 @@ enum ConversationRevision {
         changed AS (
             INSERT INTO chatterd_conversations AS v (appid, owner) SELECT $1, \(owner) FROM \(source)
             ON CONFLICT (appid) DO UPDATE SET
-                revision = v.revision + 1, updated_at = now()\(rebases ? ", base = v.revision + 1" : "")
+                revision = v.revision + 1, \(changedNow)\(rebases ? ", base = v.revision + 1" : "")
             RETURNING v.revision, v.epoch, v.base
         )
         """
@@ -55,7 +66,7 @@ enum ConversationRevision {
     static func ended(if condition: String) -> String {
         """
         changed AS (
-            UPDATE chatterd_conversations v SET revision = v.revision + 1, updated_at = now()
+            UPDATE chatterd_conversations v SET revision = v.revision + 1, \(changedNow)
             WHERE v.appid = $1 AND EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.seq = $2 AND \(condition))
             RETURNING v.revision
         )

@@ -415,14 +415,15 @@ enum ConversationRowStatements {
             WITH place AS (
                 SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
             ), conversation AS (
-                INSERT INTO chatterd_conversations AS c (appid, owner, title, created_at, updated_at, archived_at)
-                SELECT $1, $3, $5, CASE WHEN $4 THEN \(time("$6")) ELSE now() END,
-                    CASE WHEN $4 THEN \(time("$7")) ELSE now() END, \(time("$8"))
-                FROM place
+                INSERT INTO chatterd_conversations AS c (appid, owner, title, created_at, updated_at, changed_in, archived_at)
+                SELECT $1, $3, $5, CASE WHEN $4 THEN \(time("$6")) ELSE now() END, u.time,
+                    \(ConversationRevision.period(of: "u.time")), \(time("$8"))
+                FROM place, LATERAL (SELECT CASE WHEN $4 THEN \(time("$7")) ELSE now() END) AS u (time)
                 ON CONFLICT (appid) DO UPDATE SET
                     title = CASE WHEN $4 THEN excluded.title ELSE c.title END,
                     created_at = CASE WHEN $4 THEN excluded.created_at ELSE c.created_at END,
                     updated_at = CASE WHEN $4 THEN excluded.updated_at ELSE c.updated_at END,
+                    changed_in = CASE WHEN $4 THEN excluded.changed_in ELSE c.changed_in END,
                     archived_at = CASE WHEN $4 THEN excluded.archived_at ELSE c.archived_at END,
                     revision = c.revision + 1, base = c.revision + 1,
                     counted = CASE WHEN c.base = $27 THEN ARRAY[

@@ -165,7 +165,7 @@ enum ReplyStatements {
                     count(*) OVER (PARTITION BY appid) AS places
                 FROM held h
             ), changed AS (
-                UPDATE chatterd_conversations v SET revision = v.revision + n.places, updated_at = now()
+                UPDATE chatterd_conversations v SET revision = v.revision + n.places, \(ConversationRevision.changedNow)
                 FROM (SELECT DISTINCT appid, places FROM counted) AS n WHERE v.appid = n.appid
                 RETURNING v.appid, v.revision
             ), dead AS MATERIALIZED (

@@ -64,9 +64,9 @@ import Testing
         let said = try members("\"options\":{\(options),\"o7\":2}")
         #expect(said.hasPrefix(#""o0":1,"o1":1,"#) && said.contains(#","o7":2,"#) && said.contains(#","o99999":1,"#))
         let calls = (0..<20_000).map { "{\"id\":\"c\($0)\",\"function\":{\"name\":\"f\",\"arguments\":{}}}" }
-        let results =
-            (10_000..<20_000).reversed().map { #"{"role":"tool","tool_call_id":"c\#($0)","content":""}"# }
-            + (0..<9_999).map { _ in #"{"role":"tool","tool_name":"f","content":""}"# } + [#"{"role":"tool","content":"z"}"#]
+        let byID = (10_000..<20_000).reversed().map { #"{"role":"tool","tool_call_id":"c\#($0)","content":""}"# }
+        let byName = (0..<9_999).map { _ in #"{"role":"tool","tool_name":"f","content":""}"# }
+        let results = byID + byName + [#"{"role":"tool","content":"z"}"#]
         let text = try messages(["{\"role\":\"assistant\",\"tool_calls\":[\(calls.joined(separator: ","))]}"] + results)
         // Results without an id belong to the first calls that have none.
         #expect(text.contains(#"{"role":"tool","content":"","tool_call_id":"c9998"}"#))

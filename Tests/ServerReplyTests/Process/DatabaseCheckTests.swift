@@ -34,8 +34,8 @@ import Testing
             "0005_lifecycle was changed after it was applied"
         ),
         (
-            "DELETE FROM chatterd_migrations WHERE name = '0022_growth'",
-            "0022_growth not applied; run `chatterd migrate`"
+            "DELETE FROM chatterd_migrations WHERE name = '0023_lists'",
+            "0023_lists not applied; run `chatterd migrate`"
         ),
     ])
     func databaseThatTheServerRefusesIsNotFine(change: String, finding: String) async throws {

@@ -7,6 +7,8 @@ import ChatterdLanguageModels
 protocol Dialect: Sendable {
     /// The path that chats are posted to, below the base URL.
     var path: String { get }
+    /// Whether `body` translates the messages, which takes time for each byte of them, or sends them as they are.
+    var translatesMessages: Bool { get }
     /// The body of a request.
     ///
     /// - Throws: `unsupported` with the name of a field that the dialect cannot express.

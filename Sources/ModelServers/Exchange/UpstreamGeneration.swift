@@ -28,7 +28,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     private let decoder: any AnswerDecoder
     /// The consumer until it has the end.
     private var consumer: (any GenerationConsumer)?
-    private var isOver: Bool { consumer == nil }
+    var isOver: Bool { consumer == nil }
     private var exchange: Exchange?
     private var timer: DeadlineTimer?
     private var shard: Shard?
@@ -57,6 +57,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     func start(_ exchange: Exchange, on shard: Shard) {
         self.exchange = exchange
         self.shard = shard
+        if isPaused { exchange.pause() }
         totalDeadline = shard.now + limits.total
         timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
         expect(within: firstByte)

@@ -63,14 +63,33 @@ public final class UpstreamModel: LanguageModel {
     /// Sends a request.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
         let generation = UpstreamGeneration(of: self, for: request, consumer: consumer)
-        do throws(ModelError) {
-            let outgoing = OutgoingRequest(
-                .post, dialect.path, fields: fields, body: try dialect.body(of: request))
-            generation.start(client.start(outgoing, to: origin, delegate: generation), on: shard)
-        } catch {
-            generation.fail(error, on: shard)
+        let size = dialect.translatesMessages ? request.messages.byteCount : 0
+        guard size > LongWork.size else {
+            do throws(ModelError) {
+                send(generation, try dialect.body(of: request))
+            } catch {
+                generation.fail(error, on: shard)
+            }
+            return generation
+        }
+        let confined = Confined((model: self, generation: generation), to: shard)
+        Task(executorPreference: shard) { [dialect, shard] in
+            do throws(ModelError) {
+                let body = try await LongWork.run(on: size) { () throws(ModelError) in try dialect.body(of: request) }
+                let (model, generation) = confined.value
+                model.send(generation, body)
+            } catch {
+                confined.value.generation.fail(error, on: shard)
+            }
         }
         return generation
+    }
+
+    private func send(_ generation: UpstreamGeneration, _ body: OutgoingBody) {
+        // A consumer may have cancelled while the body was written.
+        guard !generation.isOver else { return }
+        let outgoing = OutgoingRequest(.post, dialect.path, fields: fields, body: body)
+        generation.start(client.start(outgoing, to: origin, delegate: generation), on: shard)
     }
 
     /// Asks for its models, within the timeout of `init`. Call it on the shard. Cancellation of the task ends it at once.

@@ -8,6 +8,7 @@ import ChatterdLanguageModels
 /// Later versions have OpenAI's API only, and are of the kind `openai`.
 struct LlamaStackDialect: Dialect {
     var path: String { "/v1/inference/chat-completion" }
+    var translatesMessages: Bool { true }
 
     func body(of request: GenerationRequest) throws(ModelError) -> OutgoingBody {
         OutgoingBody(try LlamaStackChatRequest(request).body)

@@ -6,6 +6,7 @@ import ChatterdLanguageModels
 /// Ollama's own `/api/chat`.
 struct OllamaDialect: Dialect {
     var path: String { "/api/chat" }
+    var translatesMessages: Bool { false }
 
     func body(of request: GenerationRequest) throws(ModelError) -> OutgoingBody {
         var body = ChatRequestBody(model: request.model)

@@ -9,6 +9,7 @@ struct OpenAIDialect: Dialect {
     let isOpenAI: Bool
 
     var path: String { "/chat/completions" }
+    var translatesMessages: Bool { true }
 
     func body(of request: GenerationRequest) throws(ModelError) -> OutgoingBody {
         var body = OpenAIChatRequest(

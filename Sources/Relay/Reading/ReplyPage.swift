@@ -30,6 +30,9 @@ public struct ReplyPage: Sendable {
     /// Whether the page has no content, with or without an ending.
     public var isEmpty: Bool { text.isEmpty && thinking.isEmpty && toolCalls.isEmpty }
 
+    /// The size of the content, in bytes.
+    public var size: Int { text.count + thinking.count + toolCalls.count }
+
     /// The end of the page.
     public var end: ReplyPosition {
         ReplyPosition(

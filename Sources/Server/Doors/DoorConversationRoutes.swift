@@ -128,13 +128,7 @@ struct DoorConversationRoutes: Sendable {
         // It exists, maybe without messages.
         _ = try await service.catalogue.entry(of: key)
         let (rows, reservation) = try await service.archive.branch(of: key, limit: limit)
-        let size = rows.reduce(0) { $0 + $1.size }
-        let items = await LongWork.run(on: size) {
-            var items = ItemList()
-            for row in rows { items.append(row) }
-            return items
-        }
-        return (items, reservation)
+        return (await ItemList.listing(rows), reservation)
     }
 
     /// Reads a body; answers with the fault and returns `nil` if that is impossible.

@@ -78,14 +78,21 @@ struct DoorMemory: Sendable {
                 .replyNotComplete,
                 "The response \(id) is not complete, so nothing can follow it. Name the one before it.")
         }
-        if asked.hasNamelessResults {
+        let size = asked.chat.messages.size
+        if await LongWork.run(on: size, { [asked] in asked.hasNamelessResults }) {
             let calls = try await services.chat.readWhole(reply).toolCalls
-            asked.nameResults(by: calls, of: id)
+            asked = await LongWork.run(on: size + calls.count) { [asked] in
+                var named = asked
+                named.nameResults(by: calls, of: id)
+                return named
+            }
         }
         let key = reply.turn.conversation
         guard asked.isRemembered else {
             let (rows, memory) = try await services.archive.branch(of: key, upTo: id, limit: limit)
-            asked.chat.messages = rows.map { StoredMessage($0).message } + asked.chat.messages
+            asked.chat.messages =
+                await LongWork.run(on: rows.reduce(0) { $0 + $1.size }) { rows.map { StoredMessage($0).message } }
+                + asked.chat.messages
             request.body.keep(memory)
             guard asked.chat.messages.count <= ChatRequest.maximumMessages else {
                 throw RelayError(

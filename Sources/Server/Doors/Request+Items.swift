@@ -3,6 +3,7 @@ import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdRelay
+import ChatterdSockets
 
 extension Request {
     /// A query item that is `true` or `false`; `false` without it.
@@ -35,6 +36,17 @@ extension Request {
         }
         page.after = target.queryItem("after")
         return page
+    }
+}
+
+extension ItemList {
+    /// The items of rows, which may have long texts.
+    static func listing(_ rows: [ConversationRow]) async -> ItemList {
+        await LongWork.run(on: rows.reduce(0) { $0 + $1.size }) {
+            var items = ItemList()
+            for row in rows { items.append(row) }
+            return items
+        }
     }
 }
 

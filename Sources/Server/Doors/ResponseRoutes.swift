@@ -6,6 +6,7 @@ import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdSockets
 
 /// The handlers of the paths below `/v1/responses`: docs/doors.md. A response is a reply.
 struct ResponseRoutes: Sendable {
@@ -96,9 +97,7 @@ struct ResponseRoutes: Sendable {
             try principal.check(reply.turn.conversation)
             let page = try request.itemPage()
             let (rows, reservation) = try await services[request].archive.prompts(of: reply)
-            var items = ItemList()
-            for row in rows { items.append(row) }
-            try responder.respond(items, page, memory: reservation)
+            try responder.respond(await ItemList.listing(rows), page, memory: reservation)
         } catch {
             responder.refuse(error)
         }
@@ -112,8 +111,12 @@ struct ResponseRoutes: Sendable {
     ) async throws(RelayError) {
         let reservation = memory.charge(0)
         let page = try await service.chat.readWhole(reply, in: reservation)
-        var body = ByteBuffer()
-        ResponseDocument(try await context(of: reply, for: principal, by: service)).append(page, to: &body)
+        let document = ResponseDocument(try await context(of: reply, for: principal, by: service))
+        let body = await LongWork.run(on: page.size) {
+            var body = ByteBuffer()
+            document.append(page, to: &body)
+            return body
+        }
         responder.respond(json: body, fields: Self.momentary, memory: reservation)
     }
 

@@ -22,7 +22,8 @@ struct ReplyRoute: Sendable {
             guard !request.wantsJSON else {
                 let reservation = memory.charge(0)
                 let page = try await service.readWhole(reply, in: reservation)
-                responder.respond(json: ReplyDocument(reply, page).json, fields: Self.momentary, memory: reservation)
+                let json = await LongWork.run(on: page.size) { ReplyDocument(reply, page).json }
+                responder.respond(json: json, fields: Self.momentary, memory: reservation)
                 return
             }
             if let position, try await hasAll(reply, upTo: position, service) {

@@ -32,11 +32,18 @@ struct Peer {
 
     /// Runs an answer to its end.
     func ask(_ request: GenerationRequest = .greeting) throws -> Answer {
+        try start(request) { _ in }.outcome()
+    }
+
+    /// Starts an answer, and acts in the same turn of the event loop.
+    func start(_ request: GenerationRequest, _ act: @escaping @Sendable (any Generation) -> Void) -> RecordingConsumer {
         let consumer = RecordingConsumer()
         ModelHarness.onShard { [model] _ in
-            consumer.generation = model.value.generate(request, to: consumer)
+            let generation = model.value.generate(request, to: consumer)
+            consumer.generation = generation
+            act(generation)
         }
-        return try consumer.outcome()
+        return consumer
     }
 
     /// Runs an answer to its end, and joins its lines.
@@ -46,6 +53,13 @@ struct Peer {
 }
 
 extension GenerationRequest {
+    /// A conversation of one message whose translation leaves the event loop.
+    static var long: GenerationRequest {
+        var messages = EncodedConversation()
+        messages.append(ModelMessage(role: "user", content: String(repeating: "long ", count: LongWork.size / 4)))
+        return GenerationRequest(model: "tiny", messages: messages)
+    }
+
     /// A conversation of one message.
     static var greeting: GenerationRequest {
         var messages = EncodedConversation()

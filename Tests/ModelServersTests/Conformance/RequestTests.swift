@@ -1,5 +1,6 @@
 import ChatterdLanguageModels
 import ChatterdModelServers
+import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
@@ -33,6 +34,41 @@ import Testing
             let body = try JSONTree(String(decoding: request.body, as: UTF8.self))
             let expected = try JSONTree(asked.body)
             #expect(body.sorted.description == expected.sorted.description)
+        }
+    }
+
+    private static let kinds: [UpstreamDescription.Kind] = [.ollama, .openai, .llamastack]
+
+    @Test(arguments: kinds)
+    func longConversationIsSentAsItIs(kind: UpstreamDescription.Kind) async throws {
+        try await blocking {
+            let peer = try Peer(kind, [.close])
+            _ = try peer.ask(.long)
+            let body = String(decoding: try #require(peer.upstream.requests.first).body, as: UTF8.self)
+            #expect(body.contains(String(repeating: "long ", count: LongWork.size / 4)))
+        }
+    }
+
+    /// The translation may not be finished when its consumer leaves.
+    @Test(arguments: kinds.dropFirst())
+    func cancelledLongConversationIsNotSent(kind: UpstreamDescription.Kind) async throws {
+        try await blocking {
+            let peer = try Peer(kind, [.close])
+            let cancelled = peer.start(.long) { $0.cancel() }
+            _ = try peer.ask(.long)
+            #expect(peer.upstream.requests.count == 1)
+            #expect(cancelled.state.withLock(\.ends).isEmpty)
+        }
+    }
+
+    @Test(arguments: kinds)
+    func pauseBeforeTheRequestIsSentHolds(kind: UpstreamDescription.Kind) async throws {
+        try await blocking {
+            let peer = try Peer(kind, [.close])
+            let consumer = peer.start(.long) { $0.pause() }
+            _ = try peer.upstream.waitForRequests(1)
+            consumer.command { $0.resume() }
+            #expect(try consumer.outcome().ends.count == 1)
         }
     }
 

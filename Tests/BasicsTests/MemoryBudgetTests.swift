@@ -106,17 +106,20 @@ import Testing
         #expect(MemoryBudget(limit: 256 * Self.mebi).refusal.contains("CHATTERD_MEMORY, 256 MiB"))
     }
 
-    @Test func accountHasHalfOfTheBudget() throws {
+    @Test(arguments: [MemoryUse.body, .history, .result]) func accountHasHalfOfTheBudget(use: MemoryUse) throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let (account, other) = (MemoryAccount(in: budget), MemoryAccount(in: budget))
         try MemoryAccount.$current.withValue(account) {
-            let first = try #require(budget.reserve(20 * Self.mebi, for: .output))
+            let first = try #require(budget.reserve(20 * Self.mebi, for: use))
             let second = budget.charge(8 * Self.mebi)
-            // A small reservation counts, too.
-            #expect(account.reservedBytes == 28 * Self.mebi && budget.reserve(5 * Self.mebi, for: .output) == nil)
-            #expect(!first.grow(to: 25 * Self.mebi, for: .output) && first.grow(to: 24 * Self.mebi, for: .output))
-            #expect(account.reservedBytes == 32 * Self.mebi && budget.reserve(1, for: .output) == nil)
-            #expect(budget.reserve(Self.mebi, for: .output, account: other) != nil)
+            #expect(account.reservedBytes == 28 * Self.mebi && budget.reserve(5 * Self.mebi, for: use) == nil)
+            #expect(!first.grow(to: 25 * Self.mebi, for: use) && first.grow(to: 24 * Self.mebi, for: use))
+            #expect(account.reservedBytes == 32 * Self.mebi && budget.reserve(33 * 1_024, for: use) == nil)
+            // Small ones and output are not refused.
+            #expect(budget.reserve(32 * 1_024, for: use) != nil && budget.reserve(Self.mebi, for: .output) != nil)
+            let others = budget.reserve(Self.mebi, for: .output, account: other)
+            #expect(others != nil && other.reservedBytes == Self.mebi)
+            #expect(account.reservedBytes == 32 * Self.mebi)
             second.charge(to: 9 * Self.mebi)
             #expect(account.reservedBytes == 33 * Self.mebi)
             second.shrink(to: Self.mebi)
@@ -129,7 +132,7 @@ import Testing
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let account = MemoryAccount(in: budget)
         let others = budget.charge(60 * Self.mebi)
-        #expect(budget.reserve(8 * Self.mebi, for: .output, account: account) == nil)
+        #expect(budget.reserve(8 * Self.mebi, for: .body, account: account) == nil)
         #expect(account.reservedBytes == 0)
         let own = try #require(budget.reserve(Self.mebi, for: .output, account: account))
         #expect(!own.grow(to: 8 * Self.mebi, for: .output))
@@ -141,11 +144,11 @@ import Testing
         let (account, next) = (MemoryAccount(in: budget), MemoryAccount(in: budget))
         let body = try #require(budget.reserve(20 * Self.mebi, for: .body))
         do {
-            let moved = try #require(body.moved(to: account))
+            let moved = try #require(body.moved(to: account, for: .body))
             #expect(moved.count == 20 * Self.mebi && body.count == 0 && budget.reservedBytes == 20 * Self.mebi)
             let large = try #require(budget.reserve(20 * Self.mebi, for: .output))
-            #expect(large.moved(to: account) == nil && large.count == 20 * Self.mebi)
-            let again = try #require(moved.moved(to: next))
+            #expect(large.moved(to: account, for: .body) == nil && large.count == 20 * Self.mebi)
+            let again = try #require(moved.moved(to: next, for: .body))
             #expect(account.reservedBytes == 0 && next.reservedBytes == again.count)
         }
         #expect(next.reservedBytes == 0 && budget.reservedBytes == 0)

@@ -1,6 +1,8 @@
 import Synchronization
 
-/// The reservations of one app, which together are at most half of the budget. Safe on any thread.
+/// The reservations of one app. It has no room for more bodies, histories and results when they are half of the budget. Output, and small
+/// reservations, count and are not refused: running answers can end, and ordinary prompts are served beside large ones of the same app.
+/// Safe on any thread.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 public final class MemoryAccount: Sendable {
     /// The account of the task's app, which counts the task's new reservations; `nil` for work of the process itself.
@@ -17,13 +19,9 @@ public final class MemoryAccount: Sendable {
     /// The sum of the reservations, in bytes.
     public var reservedBytes: Int { reserved.load(ordering: .relaxed) }
 
-    /// Counts `count` bytes if the account has room for them.
-    func admit(_ count: Int) -> Bool {
-        guard reserved.wrappingAdd(count, ordering: .relaxed).newValue <= limit else {
-            release(count)
-            return false
-        }
-        return true
+    /// Whether the account has room for `count` bytes of a reservation that has `total` bytes afterwards.
+    func hasRoom(for count: Int, for use: MemoryUse, of total: Int) -> Bool {
+        use == .output || total <= MemoryUse.small || reservedBytes + count <= limit
     }
 
     /// Counts `count` bytes, also beyond the limit.

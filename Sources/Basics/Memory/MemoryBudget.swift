@@ -46,11 +46,7 @@ public final class MemoryBudget: Sendable {
     public func reserve(
         _ count: Int, for use: MemoryUse, account: MemoryAccount? = .current
     ) -> MemoryReservation? {
-        guard account?.admit(count) ?? true else { return nil }
-        guard admit(count, for: use, of: count) else {
-            account?.release(count)
-            return nil
-        }
+        guard admit(count, for: use, of: count, account) else { return nil }
         return MemoryReservation(of: count, in: self, for: account)
     }
 
@@ -76,9 +72,10 @@ public final class MemoryBudget: Sendable {
             + "Try again in a moment."
     }
 
-    /// Counts `count` bytes for a reservation that has `total` bytes afterwards, if the share for that size has room.
-    func admit(_ count: Int, for use: MemoryUse, of total: Int) -> Bool {
+    /// Counts `count` bytes for a reservation that has `total` bytes afterwards, if the share for that size and the account have room.
+    func admit(_ count: Int, for use: MemoryUse, of total: Int, _ account: MemoryAccount?) -> Bool {
         guard count > 0 else { return true }
+        guard account?.hasRoom(for: count, for: use, of: total) ?? true else { return false }
         let share = use.share(of: limit, for: total)
         if unmeasured.load(ordering: .relaxed) > limit / 64 {
             update()
@@ -89,6 +86,7 @@ public final class MemoryBudget: Sendable {
             guard usedBytes + count <= share else { return false }
         }
         add(count)
+        account?.add(count)
         return true
     }
 

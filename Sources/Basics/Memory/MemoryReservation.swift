@@ -28,11 +28,7 @@ public final class MemoryReservation: Sendable {
     public func grow(to count: Int, for use: MemoryUse) -> Bool {
         let more = count - self.count
         guard more > 0 else { return true }
-        guard account?.admit(more) ?? true else { return false }
-        guard budget.admit(more, for: use, of: count) else {
-            account?.release(more)
-            return false
-        }
+        guard budget.admit(more, for: use, of: count, account) else { return false }
         held.wrappingAdd(more, ordering: .relaxed)
         return true
     }
@@ -55,10 +51,12 @@ public final class MemoryReservation: Sendable {
     }
 
     /// Moves the bytes to a new reservation, which `account` counts; `nil` if it has no room for them.
-    public func moved(to account: MemoryAccount) -> MemoryReservation? {
-        guard account.admit(count) else { return nil }
+    public func moved(to account: MemoryAccount, for use: MemoryUse) -> MemoryReservation? {
+        guard account.hasRoom(for: count, for: use, of: count) else { return nil }
+        let count = held.exchange(0, ordering: .relaxed)
         self.account?.release(count)
-        return MemoryReservation(of: held.exchange(0, ordering: .relaxed), in: budget, for: account)
+        account.add(count)
+        return MemoryReservation(of: count, in: budget, for: account)
     }
 
     private func release(_ count: Int) {

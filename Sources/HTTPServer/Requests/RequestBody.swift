@@ -27,7 +27,7 @@ public final class RequestBody {
     /// - Returns: `false` if the app has its share of the budget.
     public func attribute(to account: MemoryAccount) -> Bool {
         guard let memory else { return true }
-        guard let moved = memory.moved(to: account) else { return false }
+        guard let moved = memory.moved(to: account, for: .body) else { return false }
         self.memory = moved
         return true
     }

@@ -29,6 +29,8 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     /// The consumer until it has the end.
     private var consumer: (any GenerationConsumer)?
     var isOver: Bool { consumer == nil }
+    /// Whether nobody needs the request any more, for the thread that writes its body.
+    let isCancelled = Lock(false)
     private var exchange: Exchange?
     private var timer: DeadlineTimer?
     private var shard: Shard?
@@ -57,10 +59,14 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     func start(_ exchange: Exchange, on shard: Shard) {
         self.exchange = exchange
         self.shard = shard
-        if isPaused { exchange.pause() }
         totalDeadline = shard.now + limits.total
         timer = DeadlineTimer(on: shard) { [unowned self] in deadlinePassed() }
-        expect(within: firstByte)
+        if isPaused {
+            exchange.pause()
+            timer?.set(at: totalDeadline)
+        } else {
+            expect(within: firstByte)
+        }
     }
 
     /// Ends the generation with an error that was found before anything was sent.
@@ -73,6 +79,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
 
     func cancel() {
         consumer = nil
+        isCancelled.withLock { $0 = true }
         exchange?.cancel()
         release()
     }

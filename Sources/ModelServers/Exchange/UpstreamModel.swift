@@ -63,7 +63,7 @@ public final class UpstreamModel: LanguageModel {
     /// Sends a request.
     public func generate(_ request: GenerationRequest, to consumer: any GenerationConsumer) -> any Generation {
         let generation = UpstreamGeneration(of: self, for: request, consumer: consumer)
-        let size = dialect.translatesMessages ? request.messages.byteCount : 0
+        let size = request.beginning.count + (dialect.translatesMessages ? request.messages.byteCount : 0)
         guard size > LongWork.size else {
             do throws(ModelError) {
                 send(generation, try dialect.body(of: request))
@@ -73,9 +73,11 @@ public final class UpstreamModel: LanguageModel {
             return generation
         }
         let confined = Confined((model: self, generation: generation), to: shard)
-        Task(executorPreference: shard) { [dialect, shard] in
+        Task(executorPreference: shard) { [dialect, shard, isCancelled = generation.isCancelled] in
             do throws(ModelError) {
-                let body = try await LongWork.run(on: size) { () throws(ModelError) in try dialect.body(of: request) }
+                let body = try await LongWork.run(on: size) { () throws(ModelError) in
+                    isCancelled.withLock { $0 } ? OutgoingBody() : try dialect.body(of: request)
+                }
                 let (model, generation) = confined.value
                 model.send(generation, body)
             } catch {

@@ -74,7 +74,7 @@ final class ReplyPages {
                 removeFirst()
             }
             guard size + page.size <= limit else { continue }
-            let memory = memory ?? budget.charge(0)
+            let memory = memory ?? budget.charge(0, account: nil)
             self.memory = memory
             guard memory.grow(to: size + page.size, for: .result) else { continue }
             size += page.size

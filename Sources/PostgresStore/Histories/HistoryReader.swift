@@ -12,7 +12,8 @@ struct HistoryReader {
     /// The target size of a later page in bytes, and the range of its number of rows.
     private static let pageBytes = 65_536...4 << 20
     private static let pageRows = 64...8_192
-    /// The size of the messages of a page that has only the longest ones, in bytes: the rows of the page before may have been short.
+    /// The size of the messages of a page that has only the longest ones, in bytes, without their extras: the rows of the page before may have
+    /// been short.
     private static let largestPage = 32 << 20
     /// Limit of the long messages that one query reads, in bytes.
     private static let groupBytes = 4 << 20

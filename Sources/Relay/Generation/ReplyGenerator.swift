@@ -43,6 +43,8 @@ final class ReplyGenerator {
     /// The failures for which either the server or the request is at fault.
     private var suspects: [(health: UpstreamHealth, error: ModelError)] = []
     private lazy var pause = Pause(on: context.scheduler)
+    /// The account of the app. Events of a model server come outside of its tasks.
+    private let account = MemoryAccount.current
 
     init(of reply: Reply, passThrough: [RawMember], context: ReplyContext) {
         self.reply = reply
@@ -164,7 +166,9 @@ final class ReplyGenerator {
     func proceed() {
         guard isWaiting else { return }
         isWaiting = false
-        context.scheduler.spawn(with: reply) { await $0.resume() }
+        MemoryAccount.$current.withValue(account) {
+            context.scheduler.spawn(with: reply) { await $0.resume() }
+        }
     }
 
     // MARK: - Control by the reply

@@ -91,7 +91,7 @@ struct DoorMemory: Sendable {
         guard asked.isRemembered else {
             let (rows, memory) = try await services.archive.branch(of: key, upTo: id, limit: limit)
             asked.chat.messages =
-                await LongWork.run(on: rows.reduce(0) { $0 + $1.size }) { rows.map { StoredMessage($0).message } }
+                await LongWork.run(on: rows.workSize) { rows.map { StoredMessage($0).message } }
                 + asked.chat.messages
             request.body.keep(memory)
             guard asked.chat.messages.count <= ChatRequest.maximumMessages else {

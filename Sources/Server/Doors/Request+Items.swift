@@ -39,10 +39,15 @@ extension Request {
     }
 }
 
+extension [ConversationRow] {
+    /// The size of the rows for `LongWork`, in bytes: a row costs time without a text, too.
+    var workSize: Int { reduce(0) { $0 + 256 + $1.size } }
+}
+
 extension ItemList {
     /// The items of rows, which may have long texts.
     static func listing(_ rows: [ConversationRow]) async -> ItemList {
-        await LongWork.run(on: rows.reduce(0) { $0 + $1.size }) {
+        await LongWork.run(on: rows.workSize) {
             var items = ItemList()
             for row in rows { items.append(row) }
             return items

@@ -61,17 +61,6 @@ import Testing
         }
     }
 
-    @Test(arguments: kinds)
-    func pauseBeforeTheRequestIsSentHolds(kind: UpstreamDescription.Kind) async throws {
-        try await blocking {
-            let peer = try Peer(kind, [.close])
-            let consumer = peer.start(.long) { $0.pause() }
-            _ = try peer.upstream.waitForRequests(1)
-            consumer.command { $0.resume() }
-            #expect(try consumer.outcome().ends.count == 1)
-        }
-    }
-
     @Test(arguments: unsaid)
     func unsupportedMembersAreRejected(_ member: Member) async throws {
         try await blocking {

@@ -35,6 +35,20 @@ import Testing
         }
     }
 
+    /// The answer comes while the consumer has paused, before the translation of the conversation has ended.
+    @Test func pauseBeforeTheRequestIsSentHolds() async throws {
+        try await blocking {
+            let peer = try Peer(.openai, chunks([Stream.token("Hello"), Stream.finish, Stream.done]) + [.endChunks])
+            let consumer = peer.start(.long) { $0.pause() }
+            _ = try peer.upstream.waitForRequests(1)
+            for _ in 0..<100 { ModelHarness.onShard { _ in } }
+            #expect(consumer.state.withLock { $0.lines.isEmpty && $0.ends.isEmpty })
+            consumer.command { $0.resume() }
+            let answer = try consumer.outcome()
+            #expect(answer.isComplete && answer.content == "Hello")
+        }
+    }
+
     @Test func cutAfterTheFinishReasonIsARegularEnd() async throws {
         try await blocking {
             let upstream = try ScriptedUpstream(chunks([Stream.token("a"), Stream.finish]) + [.close])

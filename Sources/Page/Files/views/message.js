@@ -183,6 +183,7 @@ export class AnswerView {
       appendText(this.reasoning.lastElementChild, piece);
     } else if (kind === "reset") {
       this.#restart();
+      this.calls.replaceChildren();
       this.update();
     } else {
       if (this.reply.isOver) this.#finish();

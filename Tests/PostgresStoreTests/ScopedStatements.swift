@@ -100,7 +100,7 @@ struct ScopedStatements {
             UsageStatements.charge(meter, for: running, in: appID, bytes: 1).bound,
             CatalogueStatements.create(target, title: nil, messages: messages).bound,
             ConversationRowStatements.fork(key, at: reply, to: target, title: nil, limit: 1 << 30).bound,
-            ConversationRowStatements.add(columns, nil, to: key, after: number, count: 1, at: 0).bound,
+            ConversationRowStatements.add(columns, nil, to: key, after: number, count: 1, from: nil).bound,
             AttachmentStatements.attach(Attachments(), to: appID, limit: 0).bound,
             AttachmentStatements.hold(of: appID).bound,
             AttachmentStatements.share(from: appID, with: target.text).bound,

@@ -114,39 +114,6 @@ import Testing
         }
     }
 
-    @Test func ticketsOfALongQueueKeepTheirOrderWhenOthersLeave() async throws {
-        try await SlotStoreStage.run { stage in
-            let store = stage.slots[0]
-            func passed(by app: String) -> SlotTicket {
-                SlotTicket(upstream: "u", slots: 1, reply: .random(), owner: SlotTicket.passed(by: Owner(app: app)))
-            }
-            _ = try await store.enter(try await stage.ticket("a"))
-            var tickets = (0..<64).map { _ in passed(by: "b") }
-            for ticket in tickets {
-                _ = try await store.enter(ticket)
-            }
-            // Too few have left for a move. A new ticket stays behind those that have not moved.
-            _ = try await store.leave(tickets.remove(at: 40))
-            _ = try await store.leave(tickets.remove(at: 0))
-            let new = passed(by: "b")
-            #expect(try await store.enter(new).position?.position == 63)
-            tickets.append(new)
-            for index in [61, 30, 0, 17, 0, 0, 5, 40] + Array(repeating: 0, count: 39) {
-                _ = try await store.leave(tickets.remove(at: index))
-                let positions = try await store.survey([]).positions
-                #expect(tickets.map { positions[$0.key]?.position } == Array(1...tickets.count))
-            }
-            // They have moved up: the tickets of another owner come in turn with them.
-            let others = [passed(by: "c"), passed(by: "c")]
-            for ticket in others {
-                _ = try await store.enter(ticket)
-            }
-            let positions = try await store.survey([]).positions
-            #expect(tickets[..<3].map { positions[$0.key]?.position } == [1, 3, 5])
-            #expect(others.map { positions[$0.key]?.position } == [2, 4])
-        }
-    }
-
     @Test func concurrentTicketsAllGetASlotWithinTheLimit() async throws {
         try await SlotStoreStage.run(processes: 3) { stage in
             let slots = 3

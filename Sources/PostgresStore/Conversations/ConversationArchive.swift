@@ -236,7 +236,7 @@ public final class ConversationArchive {
         var transaction = Transaction()
         let stored = transaction.add(
             ConversationRowStatements.add(
-                columns, reader.header, to: key, after: start.last, count: reader.rows, at: end?.base ?? -1))
+                columns, reader.header, to: key, after: start.last, count: reader.rows, from: end))
         if !columns.attachments.isEmpty {
             transaction.add(AttachmentStatements.attach(columns.attachments, to: key.text, limit: attachmentsLimit))
         }

@@ -363,8 +363,9 @@ enum ConversationRowStatements {
         let size: Int
         /// Whether the conversation exists, with or without rows.
         let exists: Bool
-        /// Another value after a removal or an edit of rows.
-        let base: Int64
+        /// Other values after any change of the conversation; -1 without one.
+        let epoch: Int64
+        let revision: Int64
     }
 
     // The rows up to the last piece of an import are known, unless rows were removed or edited since: then the version is another one.
@@ -375,13 +376,13 @@ enum ConversationRowStatements {
                     THEN v.counted[4] + (SELECT count(*) FROM chatts WHERE appid = $1 AND seq > v.counted[3])
                     ELSE (SELECT count(*) FROM chatts WHERE appid = $1) END,
                 CASE WHEN l.last > 0 THEN l.total ELSE 0 END, l.last > 0 OR v.appid IS NOT NULL,
-                coalesce(v.base, -1)
+                coalesce(v.epoch, -1), coalesce(v.revision, -1)
             FROM \(ConversationStatements.tip) AS l LEFT JOIN chatterd_conversations v ON v.appid = $1
             """
     ) { row in
         End(
             last: Int64(row.nextInt()), rows: row.nextInt(), size: row.nextInt(), exists: row.nextBool(),
-            base: Int64(row.nextInt()))
+            epoch: Int64(row.nextInt()), revision: Int64(row.nextInt()))
     }
 
     /// Adds imported rows behind row `last`, and the data of the conversation if the rows are its first ones. It adds none if another
@@ -389,11 +390,11 @@ enum ConversationRowStatements {
     ///
     /// - Parameters:
     ///   - count: the number of rows that the conversation has then. The next piece needs it.
-    ///   - base: the value of `End` with which the rows were counted.
+    ///   - end: the one with which the rows were counted; `nil` for a new conversation.
     /// - Returns: one row if the rows are stored.
     static func add(
         _ columns: ConversationColumns, _ header: ConversationHeader?, to key: ConversationKey, after last: Int64,
-        count: Int, at base: Int64
+        count: Int, from end: End?
     ) -> Query<Void> {
         Query(
             addStatement,
@@ -401,7 +402,7 @@ enum ConversationRowStatements {
                 .text(key.text), .int8(last), .text(key.owner.keyPrefix), .boolean(header != nil),
                 header?.title.map { .text($0) } ?? .null, .int8(header?.createdAt ?? 0), .int8(header?.updatedAt ?? 0),
                 header?.archivedAt.map { .int8($0) } ?? .null, .int8(Int(Partition(of: key.owner).number)),
-            ] + columns.parameters + [.int8(count), .int8(base)])
+            ] + columns.parameters + [.int8(count), .int8(Int(end?.epoch ?? -1)), .int8(Int(end?.revision ?? -1))])
     }
 
     private static let addStatement = Statement(
@@ -410,7 +411,7 @@ enum ConversationRowStatements {
         .int8Array,
         .int8Array, .int8Array, .int8Array, .int8Array, .textArray, .textArray, .textArray, .textArray, .textArray,
         .textArray,
-        .textArray, .textArray, .textArray, .int8, .int8,
+        .textArray, .textArray, .textArray, .int8, .int8, .int8,
         sql: """
             WITH place AS (
                 SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
@@ -426,7 +427,7 @@ enum ConversationRowStatements {
                     changed_in = CASE WHEN $4 THEN excluded.changed_in ELSE c.changed_in END,
                     archived_at = CASE WHEN $4 THEN excluded.archived_at ELSE c.archived_at END,
                     revision = c.revision + 1, base = c.revision + 1,
-                    counted = CASE WHEN c.base = $27 THEN ARRAY[
+                    counted = CASE WHEN c.epoch = $27 AND c.revision = $28 THEN ARRAY[
                         c.epoch, c.revision + 1, greatest($2, (SELECT max(r.seq) FROM unnest($10) AS r (seq))), $26] END
                 RETURNING c.appid
             ), added AS (

@@ -12,10 +12,6 @@ enum SlotStatements {
     /// The number of granted slots after which the rank of the queue rises in any case.
     static let round = 64
 
-    /// The part of an owner's waiting tickets, one in so many, that may leave before the others move up. The move rewrites all waiting tickets
-    /// of the owner: if each ticket that leaves moved them, a long queue whose tickets all leave would take the square of their number.
-    static let moveShare = 16
-
     /// Serializes changes of a queue. It is a separate statement, so that the next one sees the changes before it.
     static func lock(_ upstream: String) -> Query<Void> { Query(lockStatement, .text(upstream)) }
 
@@ -23,8 +19,7 @@ enum SlotStatements {
         "queue_lock", .text, sql: "SELECT pg_advisory_xact_lock(\(lockClass), hashtext($1))")
 
     /// Adds a ticket to the queue if its reply is still open, or if it belongs to a request outside of conversations. An existing
-    /// ticket passes to this process. It waits again if another process held it. The ticket stays behind those of its owner that have not
-    /// moved up yet.
+    /// ticket passes to this process. It waits again if another process held it.
     static func enter(_ ticket: SlotTicket, process: ReplyID) -> Query<Void> {
         Query(enterStatement, .text(ticket.upstream), .uuid(ticket.reply), .text(ticket.owner), .uuid(process))
     }
@@ -47,19 +42,11 @@ enum SlotStatements {
                 RETURNING rank
             )
             INSERT INTO chatterd_queue (upstream, reply, appid, holder, rank)
-            SELECT $1, $2, $3, $4, greatest(rank, (
-                SELECT max(q.rank) + 1 FROM chatterd_queue q
-                WHERE q.upstream = $1 AND q.appid = $3 AND q.granted IS NULL)) FROM ranked
+            SELECT $1, $2, $3, $4, rank FROM ranked
             """)
 
-    /// Removes a ticket of this process from the queue. If the ticket had no slot, the waiting tickets of its owner move up, as if it had
-    /// never existed: at once if they are few, and otherwise when one in `moveShare` is due.
-    ///
-    /// The rank of the owner is that of the last ticket as if all had moved. So the difference to the rank that the last ticket has is the
-    /// number of tickets that have left since the last move.
-    ///
-    /// The rows are locked first, and then updated by ON CONFLICT, which looks each of them up by its key. A join with a plan of the time
-    /// when the queue was empty would compare all of them with each other.
+    /// Removes a ticket of this process from the queue. If the ticket had no slot, the later tickets of its owner move up,
+    /// as if it had never existed.
     static func leave(_ ticket: SlotTicket, process: ReplyID) -> Query<Void> {
         Query(leaveStatement, .text(ticket.upstream), .uuid(ticket.reply), .uuid(process))
     }
@@ -70,38 +57,18 @@ enum SlotStatements {
             WITH gone AS (
                 DELETE FROM chatterd_queue WHERE upstream = $1 AND reply = $2 AND holder = $3
                 RETURNING appid, rank, granted
+            ), moved AS (
+                UPDATE chatterd_queue SET rank = rank - 1
+                WHERE upstream = $1 AND granted IS NULL AND appid = (SELECT appid FROM gone WHERE granted IS NULL)
+                    AND rank > (SELECT rank FROM gone WHERE granted IS NULL)
             ), counted AS (
                 UPDATE chatterd_queue_ranks r SET rank = r.rank - 1 FROM gone g
-                WHERE g.granted IS NULL AND r.upstream = $1 AND r.appid = g.appid
-                RETURNING r.appid, r.rank
-            ), late AS MATERIALIZED (
-                SELECT s.rank FROM (
-                    SELECT c.rank, (SELECT min(q.rank) FROM chatterd_queue q WHERE \(others)) AS first,
-                        (SELECT max(q.rank) FROM chatterd_queue q WHERE \(others)) AS last
-                    FROM counted c) AS s
-                WHERE (s.last - s.rank) * \(moveShare) > s.last - s.first
-            ), waiting AS MATERIALIZED (
-                SELECT q.reply, q.appid, q.holder, q.rank, q.place FROM chatterd_queue q
-                WHERE EXISTS (SELECT FROM late) AND \(others) FOR UPDATE
-            ), moved AS (
-                INSERT INTO chatterd_queue AS q (upstream, reply, appid, holder, rank)
-                SELECT $1, d.reply, d.appid, d.holder, d.due FROM (
-                    SELECT w.*, greatest(
-                        (SELECT rank FROM late) - count(*) OVER () + row_number() OVER (ORDER BY w.rank, w.place),
-                        (SELECT rank FROM chatterd_queues WHERE upstream = $1)) AS due
-                    FROM waiting w) AS d
-                WHERE d.due < d.rank
-                ON CONFLICT (upstream, reply) DO UPDATE SET rank = excluded.rank
+                WHERE g.granted IS NULL AND r.upstream = $1 AND r.appid = g.appid AND r.rank >= g.rank
             )
             UPDATE chatterd_queues u SET hold = coalesce(u.hold + (g.held - u.hold) / 8, g.held)
             FROM (SELECT extract(epoch FROM clock_timestamp() - granted)::double precision AS held FROM gone) AS g
             WHERE u.upstream = $1 AND g.held IS NOT NULL
             """)
-
-    /// Whether `q` is another waiting ticket of the owner of the ticket that `leave` removes.
-    private static let others = """
-        q.upstream = $1 AND q.appid = (SELECT appid FROM counted) AND q.granted IS NULL AND q.reply <> $2
-        """
 
     /// Grants the free slots to the next tickets of live processes.
     static func grant(at upstream: String, slots: Int, process: ReplyID) -> Query<Granted> {

@@ -66,7 +66,7 @@ final class PostgresConnection: ReadinessHandler {
             close()
             throw PostgresError(.connectionFailed, "pipeline mode was refused", isSafeToRetry: true)
         }
-        let context = Unmanaged.passUnretained(pool).toOpaque()
+        let context = Unmanaged.passUnretained(self).toOpaque()
         PQsetNoticeReceiver(handle, { PostgresConnection.forward(notice: $1, to: $0) }, context)
         do {
             registration = try shard.register(descriptor, handler: self)
@@ -389,8 +389,10 @@ final class PostgresConnection: ReadinessHandler {
 
     private static func forward(notice: OpaquePointer?, to context: UnsafeMutableRawPointer?) {
         guard let notice, let context else { return }
-        let pool = Unmanaged<PostgresPool>.fromOpaque(context).takeUnretainedValue()
+        let connection = Unmanaged<PostgresConnection>.fromOpaque(context).takeUnretainedValue()
+        // The server's announcement of the end comes as a notice to an idle session, which it closes a moment later.
+        if PostgresError(result: notice).code == .connectionLost { connection.isRetired = true }
         guard let message = PQresultErrorField(notice, Int32(cpostgres_message)) else { return }
-        pool.configuration.log("postgres: \(PostgresError.firstLine(message))")
+        connection.pool.configuration.log("postgres: \(PostgresError.firstLine(message))")
     }
 }

@@ -29,8 +29,8 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     /// The consumer until it has the end.
     private var consumer: (any GenerationConsumer)?
     var isOver: Bool { consumer == nil }
-    /// Whether nobody needs the request any more, for the thread that writes its body.
-    let isCancelled = Lock(false)
+    /// The cancellation, for the thread that writes the body of a long request; `nil` if the event loop writes it.
+    var isCancelled: Lock<Bool>?
     private var exchange: Exchange?
     private var timer: DeadlineTimer?
     private var shard: Shard?
@@ -79,7 +79,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
 
     func cancel() {
         consumer = nil
-        isCancelled.withLock { $0 = true }
+        isCancelled?.withLock { $0 = true }
         exchange?.cancel()
         release()
     }

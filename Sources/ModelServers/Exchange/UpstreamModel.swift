@@ -72,8 +72,10 @@ public final class UpstreamModel: LanguageModel {
             }
             return generation
         }
+        let isCancelled = Lock(false)
+        generation.isCancelled = isCancelled
         let confined = Confined((model: self, generation: generation), to: shard)
-        Task(executorPreference: shard) { [dialect, shard, isCancelled = generation.isCancelled] in
+        Task(executorPreference: shard) { [dialect, shard] in
             do throws(ModelError) {
                 let body = try await LongWork.run(on: size) { () throws(ModelError) in
                     isCancelled.withLock { $0 } ? OutgoingBody() : try dialect.body(of: request)

@@ -16,7 +16,7 @@ final class Batch {
     var deadline = Instant.distantFuture
     /// Whether the pool sends the batch again: the connection is the cause of the failure, and the server has rolled back.
     private(set) var isToBeRepeated = false
-    /// The instant of the failure that led to the first repetition.
+    /// The instant of the first failure after which the pool sent the batch again.
     private var repeated: Instant?
 
     init(_ queries: [BoundStatement], _ continuation: UnsafeContinuation<Result<[QueryResult], PostgresError>, Never>) {
@@ -41,8 +41,8 @@ final class Batch {
         repeated = repeated ?? now
     }
 
-    /// Makes the pool send the batch again after the server ended the session: once, and as often as the pool's other connections are older
-    /// than the first failure. The server may have ended those with the same event, before it read the batch.
+    /// Makes the pool send the batch again after the server ended the session. The first repetition always happens. A later one happens only if
+    /// the session was begun before the first failure: the server may have ended it with the same event, before it read the batch.
     func repeatAfterEnd(ofSessionBegunAt begun: Instant, at now: Instant) {
         isToBeRepeated = repeated.map { begun < $0 } ?? true
         repeated = repeated ?? now

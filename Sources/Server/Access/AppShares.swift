@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdRelay
 
 /// What the apps use of this process: the requests that it is answering, and the memory that these reserve. One app has at most half as many
-/// requests as there may be connections, and half of the memory. Idle connections, and bodies that are still arriving, do not count. From
+/// requests as there may be connections, and a `MemoryAccount`. Idle connections, and bodies that are still arriving, do not count. Safe on
 /// any thread.
 final class AppShares: Sendable {
     /// A counted request. It counts until its last reference is gone.

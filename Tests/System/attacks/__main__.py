@@ -6,7 +6,8 @@ than the cache holds; and on what all share: the event loops, the replies, the f
 answer of 8 MB.
 Prints a table. Ends with 1 if the resident memory exceeded 1.2 budgets, if it grew while the cache was full (checked from 60
 seconds on), if the ordinary client got anything but its answer or a 503, or if its prompts took more than three times as
-long beside an attack, or beside the readers (median). CHATTERD names another program than the debug build: the figures are
+long beside an attack, or beside the readers (median), or if its larger prompts got a 503 while another app filled its share of
+the memory. CHATTERD names another program than the debug build: the figures are
 those of a release build.
 """
 

@@ -1,6 +1,8 @@
-import ChatterdSockets
 import ChatterdTestSupport
+import Glibc
 import Testing
+
+@testable import ChatterdSockets
 
 @Suite(.timeLimit(.minutes(30))) struct ListenerTests {
     let shard: Shard
@@ -47,11 +49,14 @@ import Testing
         let client = try TCPConnection.connect(port: server.port)
         client.send("x")
         try await blocking { #expect(client.receive() == .bytes([120])) }
+        // A child process has copies of all descriptors until it executes its program.
+        let copies = listeningSockets(on: server.port).map { fcntl($0, F_DUPFD_CLOEXEC, 0) }
+        defer { for copy in copies { close(copy) } }
+        #expect(copies.count == 1)
         await server.listener.close()
         await server.listener.close()
         try await blocking {
-            // A child process that is just being started still has the socket, for a moment.
-            try eventually("connections are refused") { (try? TCPConnection.connect(port: server.port)) == nil }
+            #expect(throws: TestFailure.self) { try TCPConnection.connect(port: server.port) }
             client.send("y")
             #expect(client.receive() == .bytes([121]))
         }
@@ -62,5 +67,17 @@ import Testing
         let server = try TestServer(on: shard)
         #expect(server.listener.address.port != 0)
         #expect(server.listener.address.host == "127.0.0.1")
+    }
+
+    /// The descriptors of this process that listen on a port of the loopback.
+    private func listeningSockets(on port: Int) -> [Int32] {
+        (0..<65_536).filter { descriptor in
+            var isListening: Int32 = 0
+            var length = socklen_t(MemoryLayout<Int32>.size)
+            guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0, isListening != 0 else {
+                return false
+            }
+            return SocketAddress.bound(descriptor)?.port == UInt16(port)
+        }
     }
 }

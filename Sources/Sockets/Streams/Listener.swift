@@ -46,9 +46,7 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
 
     deinit {
         // A started listener is retained by its shard until `close`.
-        if descriptor >= 0 {
-            Glibc.close(descriptor)
-        }
+        stopListening()
     }
 
     /// Begins to accept. Blocks a caller on another thread until the shard watches the socket.
@@ -79,21 +77,28 @@ public final class Listener: ReadinessHandler, @unchecked Sendable {
         }
     }
 
-    /// Stops listening. Accepted connections stay open.
+    /// Stops listening: the system refuses connections from the return on. Accepted connections stay open.
     public func close() async {
         await withCheckedContinuation { continuation in
             shard.run { [self] in
-                if descriptor >= 0 {
-                    if let registration {
-                        shard.unregister(registration)
-                    }
-                    pauseTimer?.cancel()
-                    Glibc.close(descriptor)
-                    descriptor = -1
+                if let registration {
+                    shard.unregister(registration)
                 }
+                registration = nil
+                pauseTimer?.cancel()
+                stopListening()
                 continuation.resume()
             }
         }
+    }
+
+    /// A child process that is just being started still has a copy of the descriptor, and the socket would listen as long as any copy
+    /// is open.
+    private func stopListening() {
+        guard descriptor >= 0 else { return }
+        Glibc.shutdown(descriptor, Int32(SHUT_RDWR))
+        Glibc.close(descriptor)
+        descriptor = -1
     }
 
     /// Accepts the connections that wait. Called by the shard.

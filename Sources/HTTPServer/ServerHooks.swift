@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdSockets
 import Glibc
 
 /// The functions that a server calls outside of itself. Tests replace them.
@@ -13,6 +14,9 @@ public struct ServerHooks: Sendable {
     public var errorForm: @Sendable (RequestHead) -> UInt8
     /// Returns the JSON of an error in a form.
     public var errorBody: @Sendable (Refusal, UInt8) -> ByteBuffer
+    /// Returns the account that counts the body of a request; `nil` for none. Called on the shard of the connection while the body
+    /// arrives, when it becomes longer than `MemoryUse.small`.
+    public var bodyAccount: @Sendable (RequestHead, Shard) -> MemoryAccount?
     /// Called on the shard at the end of each exchange, for the log. It must not block.
     public var onExchangeEnd: @Sendable (ExchangeRecord) -> Void
 
@@ -22,6 +26,7 @@ public struct ServerHooks: Sendable {
         seed = { UInt64.random(in: .min ... .max) }
         errorForm = { _ in 0 }
         errorBody = { refusal, _ in .error(refusal) }
+        bodyAccount = { _, _ in nil }
         onExchangeEnd = { _ in }
     }
 }

@@ -106,24 +106,28 @@ import Testing
         #expect(MemoryBudget(limit: 256 * Self.mebi).refusal.contains("CHATTERD_MEMORY, 256 MiB"))
     }
 
-    @Test(arguments: [MemoryUse.body, .history, .result]) func accountHasHalfOfTheBudget(use: MemoryUse) throws {
+    /// The limits of an account are 16, 24 and 28 MiB: half of the shares.
+    @Test(arguments: [(MemoryUse.body, 0), (.history, 8), (.result, 12)])
+    func accountHasHalfOfEachShare(use: MemoryUse, more: Int) throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let (account, other) = (MemoryAccount(in: budget), MemoryAccount(in: budget))
         try MemoryAccount.$current.withValue(account) {
-            let first = try #require(budget.reserve(20 * Self.mebi, for: use))
+            let all = (16 + more) * Self.mebi
             let second = budget.charge(8 * Self.mebi)
-            #expect(account.reservedBytes == 28 * Self.mebi && budget.reserve(5 * Self.mebi, for: use) == nil)
-            #expect(!first.grow(to: 25 * Self.mebi, for: use) && first.grow(to: 24 * Self.mebi, for: use))
-            #expect(account.reservedBytes == 32 * Self.mebi && budget.reserve(33 * 1_024, for: use) == nil)
+            let first = try #require(budget.reserve(all - 12 * Self.mebi, for: use))
+            #expect(account.reservedBytes == all - 4 * Self.mebi && budget.reserve(5 * Self.mebi, for: use) == nil)
+            #expect(!first.grow(to: all - 7 * Self.mebi, for: use) && first.grow(to: all - 8 * Self.mebi, for: use))
+            #expect(account.reservedBytes == all && budget.reserve(33 * 1_024, for: use) == nil)
             // Small ones and output are not refused.
             #expect(budget.reserve(32 * 1_024, for: use) != nil && budget.reserve(Self.mebi, for: .output) != nil)
             let others = try #require(budget.reserve(Self.mebi, for: .output, account: other))
             #expect(other.reservedBytes == others.count)
-            #expect(account.reservedBytes == 32 * Self.mebi)
+            #expect(account.reservedBytes == all)
             second.charge(to: 9 * Self.mebi)
-            #expect(account.reservedBytes == 33 * Self.mebi)
+            #expect(account.reservedBytes == all + Self.mebi)
             second.shrink(to: Self.mebi)
-            #expect(account.reservedBytes == 25 * Self.mebi && budget.reservedBytes == 25 * Self.mebi + others.count)
+            #expect(account.reservedBytes == all - 7 * Self.mebi)
+            #expect(budget.reservedBytes == account.reservedBytes + others.count)
         }
         #expect(account.reservedBytes == 0 && other.reservedBytes == 0 && budget.reservedBytes == 0)
     }
@@ -142,12 +146,13 @@ import Testing
     @Test func reservationMovesToAnAccountWithRoom() throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let (account, next) = (MemoryAccount(in: budget), MemoryAccount(in: budget))
-        let body = try #require(budget.reserve(20 * Self.mebi, for: .body))
+        let body = try #require(budget.reserve(10 * Self.mebi, for: .body))
         do {
             let moved = try #require(body.moved(to: account, for: .body))
-            #expect(moved.count == 20 * Self.mebi && body.count == 0 && budget.reservedBytes == 20 * Self.mebi)
-            let large = try #require(budget.reserve(20 * Self.mebi, for: .output))
-            #expect(large.moved(to: account, for: .body) == nil && large.count == 20 * Self.mebi)
+            #expect(moved.count == 10 * Self.mebi && body.count == 0 && budget.reservedBytes == 10 * Self.mebi)
+            #expect(moved.moved(to: account, for: .body) === moved && account.reservedBytes == 10 * Self.mebi)
+            let large = try #require(budget.reserve(10 * Self.mebi, for: .output))
+            #expect(large.moved(to: account, for: .body) == nil && large.count == 10 * Self.mebi)
             let again = try #require(moved.moved(to: next, for: .body))
             #expect(account.reservedBytes == 0 && next.reservedBytes == again.count)
         }

@@ -186,6 +186,49 @@ import Testing
         try eventually("all memory is released", isTrue: { memory.reservedBytes == 0 })
     }
 
+    /// The long bodies of one account may fill a quarter of the budget, finished or not.
+    @Test func unfinishedBodiesOfAnAccountAreLimited() async throws {
+        let memory = MemoryBudget(limit: 4 << 20)
+        let accounts = ["a": MemoryAccount(in: memory), "b": MemoryAccount(in: memory)]
+        let asked = Lock(0)
+        let test = try TestServer(
+            memory: memory,
+            bodyAccount: { head, _ in
+                asked.withLock { $0 += 1 }
+                return accounts[head.target.path == "/echo" ? "a" : "b"]
+            },
+            { router in
+                router.addUsualRoutes()
+                router.on(.post, "/other") { request, responder in
+                    responder.respond(.ok, body: Array("\(request.body.count)".utf8))
+                }
+            })
+        let (long, kibi) = (900 << 10, 1 << 10)
+        try await blocking {
+            func send(_ count: Int, to path: String = "/echo") throws -> HTTPExchange {
+                let client = try RawClient(port: test.port)
+                client.request("POST", path, body: [UInt8](repeating: 120, count: count))
+                return try client.readResponse()
+            }
+            let unfinished = try RawClient(port: test.port)
+            unfinished.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: \(long + 1)\r\n\r\n")
+            unfinished.send([UInt8](repeating: 120, count: long))
+            try eventually("the body is here", isTrue: { accounts["a"]?.reservedBytes == long })
+            #expect(asked.withLock { $0 } == 1)
+            let refused = try send(200 * kibi)
+            #expect(refused.status == 503 && refused.json["code"] as? String == "overloaded")
+            #expect(try send(200 * kibi, to: "/other").text == "\(200 * kibi)")
+            #expect(asked.withLock { $0 } == 3)
+            // A short body has a place, and needs no account.
+            #expect(try send(32 * kibi).body.count == 32 * kibi)
+            #expect(asked.withLock { $0 } == 3)
+            unfinished.close()
+            try eventually("the body is gone", isTrue: { accounts["a"]?.reservedBytes == 0 })
+            #expect(try send(long).body.count == long)
+        }
+        try eventually("all memory is released", isTrue: { memory.reservedBytes == 0 })
+    }
+
     /// Many responses may grow within one turn of a shard, before any of them is sent.
     @Test func outputOfOneTurnIsReserved() async throws {
         let memory = MemoryBudget(limit: 4 << 20)

@@ -17,6 +17,7 @@ final class TestServer: Sendable {
     init(
         shards count: Int = 1, limits: Limits = .longTimeouts, policy: BrowserPolicy = BrowserPolicy(),
         at port: BoundPort? = nil, memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
+        bodyAccount: (@Sendable (RequestHead, Shard) -> MemoryAccount?)? = nil,
         _ route: (inout Router) -> Void
     ) throws {
         reserved = port
@@ -26,6 +27,7 @@ final class TestServer: Sendable {
         var hooks = ServerHooks()
         hooks.wallClock = { 784_111_777 }
         hooks.seed = { 7 }
+        if let bodyAccount { hooks.bodyAccount = bodyAccount }
         hooks.onExchangeEnd = { record in log.withLock { $0.append(record) } }
         let shards = try Shard.makeAll(count: count)
         self.shards = shards

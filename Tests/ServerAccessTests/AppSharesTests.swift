@@ -36,4 +36,12 @@ import Testing
         let again = try shares.begin(for: "a", isDeletion: false)
         #expect(again.memory.reservedBytes == background.count)
     }
+
+    /// A body asks for the memory of its app before it reserves some.
+    @Test func memoryWithoutAReservationIsKeptAsLongAsItIsRetained() throws {
+        let shares = AppShares(connections: 8, memory: budget)
+        let memory = shares.memory(of: "a")
+        for number in 0..<1_000 { _ = shares.memory(of: "app \(number)") }
+        #expect(try shares.begin(for: "a", isDeletion: false).memory === memory)
+    }
 }

@@ -68,7 +68,7 @@ public final class MemoryBudget: Sendable {
 
     /// Sentence for the client, naming the limit.
     public var refusal: String {
-        "The memory budget of the server (CHATTERD_MEMORY, \(limit / 1_048_576) MiB) is used up, or the app has its half of it. "
+        "The memory budget of the server (CHATTERD_MEMORY, \(limit / 1_048_576) MiB) is used up, or the app has its share of it. "
             + "Try again in a moment."
     }
 

@@ -50,8 +50,9 @@ public final class MemoryReservation: Sendable {
         held.wrappingSubtract(less, ordering: .relaxed)
     }
 
-    /// Moves the bytes to a new reservation, which `account` counts; `nil` if it has no room for them.
+    /// Moves the bytes to a reservation that `account` counts: a new one unless it counts them already; `nil` if it has no room for them.
     public func moved(to account: MemoryAccount, for use: MemoryUse) -> MemoryReservation? {
+        if account === self.account { return self }
         guard account.hasRoom(for: count, for: use, of: count) else { return nil }
         let count = held.exchange(0, ordering: .relaxed)
         self.account?.release(count)

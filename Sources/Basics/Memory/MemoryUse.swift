@@ -11,7 +11,7 @@ public enum MemoryUse: Sendable, CaseIterable {
     case output
 
     /// Reservations up to this size may use all of the budget, in bytes. An ordinary prompt is smaller.
-    static let small = 32 * 1024
+    public static let small = 32 * 1024
 
     /// The bytes of the budget that may be in use after a reservation of `count` bytes.
     func share(of limit: Int, for count: Int) -> Int {

@@ -255,7 +255,8 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
         if action == .dispatch {
             dispatch(head, body: RequestBody(), match: match, to: responder)
         } else {
-            input.request = IncomingRequest(head: head, match: match, responder: responder, decoder: decoder)
+            input.request = IncomingRequest(
+                head: head, match: match, responder: responder, decoder: decoder, body: RequestBody(of: framing))
             perform(action)
         }
         return 0
@@ -290,7 +291,10 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
             do throws(HTTPError) {
                 switch try request.decoder.next(bytes, from: &index) {
                 case .data(let range):
-                    guard request.body.append(bytes.extracting(range), in: group.memory) else {
+                    let isAppended = request.body.append(bytes.extracting(range), in: group.memory) {
+                        group.hooks.bodyAccount(request.head, group.shard)
+                    }
+                    guard isAppended else {
                         refuse(.noRoom(group.memory))
                         return true
                     }

@@ -6,12 +6,13 @@ final class IncomingRequest {
     let match: Router.Match
     let responder: Responder
     var decoder: BodyDecoder
-    let body = RequestBody()
+    let body: RequestBody
 
-    init(head: RequestHead, match: Router.Match, responder: Responder, decoder: BodyDecoder) {
+    init(head: RequestHead, match: Router.Match, responder: Responder, decoder: BodyDecoder, body: RequestBody) {
         self.head = head
         self.match = match
         self.responder = responder
         self.decoder = decoder
+        self.body = body
     }
 }

@@ -5,6 +5,7 @@ import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdSockets
 
 /// Answers a request on behalf of its principal.
 typealias AuthorizedHandler = @Sendable (Request, Responder, Principal) async -> Void
@@ -44,6 +45,18 @@ struct AccessControl: Sendable {
             return nil
         } catch {
             return Refusal(RelayError(error))
+        }
+    }
+
+    /// The account that counts the body of a request while it arrives; `nil` if the request is for no app. Called on `shard`.
+    @Sendable func bodyAccount(_ head: RequestHead, _ shard: Shard) -> MemoryAccount? {
+        do throws(RelayError) {
+            guard let known = try services[shard].authenticator.knownPrincipal(of: head) else {
+                return shares.strangers
+            }
+            return known.owner.map { shares.memory(of: $0.app) }
+        } catch {
+            return shares.strangers
         }
     }
 

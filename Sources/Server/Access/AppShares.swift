@@ -1,9 +1,9 @@
 import ChatterdBasics
 import ChatterdRelay
 
-/// What the apps use of this process: the requests that it is answering, and the memory that these reserve. One app has at most half as many
-/// requests as there may be connections, and a `MemoryAccount`. Idle connections, and bodies that are still arriving, do not count. Safe on
-/// any thread.
+/// What the apps use of this process: the requests that it is answering, and the memory. One app has at most half as many requests as there
+/// may be connections, and a `MemoryAccount`. Idle connections count for nobody. A request counts once its body is here; a long body takes
+/// memory of its app while it arrives. Safe on any thread.
 final class AppShares: Sendable {
     /// A counted request. It counts until its last reference is gone.
     final class Entry: Sendable {
@@ -23,9 +23,10 @@ final class AppShares: Sendable {
 
     private struct Share {
         var requests = 0
-        let memory: MemoryAccount
+        var memory: MemoryAccount
 
-        var isUsed: Bool { requests > 0 || memory.reservedBytes > 0 }
+        /// Each request, and each reservation, retains the account.
+        var isUsed: Bool { mutating get { !isKnownUniquelyReferenced(&memory) } }
     }
 
     private struct Shares {
@@ -33,18 +34,24 @@ final class AppShares: Sendable {
         /// The number of apps at which those that use nothing are removed.
         var limit = 64
 
-        mutating func add(_ app: ExactText, _ memory: MemoryAccount) {
+        /// The memory of an app.
+        mutating func memory(of app: ExactText, in budget: MemoryBudget) -> MemoryAccount {
+            if let memory = ofApps[app]?.memory { return memory }
             if ofApps.count >= limit {
-                ofApps = ofApps.filter { $0.value.isUsed }
+                for app in Array(ofApps.keys) where ofApps[app]?.isUsed == false { ofApps[app] = nil }
                 limit = max(64, 2 * ofApps.count)
             }
+            let memory = MemoryAccount(in: budget)
             ofApps[app] = Share(memory: memory)
+            return memory
         }
     }
 
     private let connections: Int
     private let budget: MemoryBudget
-    /// Background work may have reservations after the last request of its app, so an app keeps its entry while it has some.
+    /// The memory of long bodies that arrive with a credential that is not verified yet: half as much as an app has, so that bodies of an
+    /// app that come with and without a verified credential leave room for others.
+    let strangers: MemoryAccount
     private let shares = Lock(Shares())
 
     /// Creates an empty list.
@@ -53,6 +60,13 @@ final class AppShares: Sendable {
     init(connections: Int, memory: MemoryBudget) {
         self.connections = connections
         budget = memory
+        strangers = MemoryAccount(in: memory, parts: 4)
+    }
+
+    /// The memory of an app. It is the same as long as anything retains it.
+    func memory(of app: String) -> MemoryAccount {
+        let app = ExactText(app)
+        return shares.withLock { $0.memory(of: app, in: budget) }
     }
 
     /// Counts a request.
@@ -71,8 +85,7 @@ final class AppShares: Sendable {
                         + "Try again when one is answered."
                 )
             }
-            let memory = shares.ofApps[app]?.memory ?? MemoryAccount(in: budget)
-            if requests == 0 { shares.add(app, memory) }
+            let memory = shares.memory(of: app, in: budget)
             shares.ofApps[app]?.requests += 1
             return memory
         }

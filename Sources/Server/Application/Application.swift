@@ -122,9 +122,10 @@ public final class Application: Sendable {
                 shard.revocable.end(by: revoked)
             }
         }
+        let access = AccessControl(configuration, memory: process.memory, services: services)
         server = Server(
             process, shards: pools.map(\.shard),
-            router: Router(services, process: process, registry: registry, state: state))
+            router: Router(services, process: process, registry: registry, access, state: state), access)
     }
 
     /// Opens the connections to the database, reads the list of model servers, and begins the rounds of the housekeeper.

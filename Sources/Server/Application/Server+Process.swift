@@ -5,12 +5,13 @@ import ChatterdSockets
 
 extension Server {
     /// The HTTP server of the process: limits, accepted hosts and origins, and hints in refusals as the configuration gives them.
-    convenience init(_ process: ProcessServices, shards: [Shard], router: Router) {
+    convenience init(_ process: ProcessServices, shards: [Shard], router: Router, _ access: AccessControl) {
         let configuration = process.configuration
         let hints = RefusalHints(configuration.http)
         var hooks = ServerHooks()
         hooks.onExchangeEnd = { [log = process.log] in log.record($0) }
         hooks.errorForm = { head in Door(head)?.rawValue ?? 0 }
+        hooks.bodyAccount = access.bodyAccount
         hooks.errorBody = { refusal, form in
             let refusal = hints.explained(refusal)
             return Door(rawValue: form)?.body(of: refusal) ?? .error(refusal)

@@ -21,7 +21,10 @@ struct ShardedServices: Sendable {
     var home: Confined<ShardServices> { members[0].services }
 
     /// The services of the shard that runs a request; called there.
-    subscript(_ request: Request) -> ShardServices { members[request.shard.index].services.value }
+    subscript(_ request: Request) -> ShardServices { self[request.shard] }
+
+    /// The services of a shard; called there.
+    subscript(_ shard: Shard) -> ShardServices { members[shard.index].services.value }
 
     /// Runs `body` on each shard, soon.
     func onEachShard(_ body: @escaping @Sendable (ShardServices) -> Void) {

@@ -9,10 +9,10 @@ import ChatterdPostgresStore
 extension Router {
     /// The table of routes, with the scope that each of them needs.
     init(
-        _ services: ShardedServices, process: ProcessServices, registry: UpstreamRegistry, state: ServerState
+        _ services: ShardedServices, process: ProcessServices, registry: UpstreamRegistry, _ access: AccessControl,
+        state: ServerState
     ) {
         self.init()
-        let access = AccessControl(process.configuration, memory: process.memory, services: services)
         addReplies(services, process, access)
         addConversations(services, process, access)
         addBoard(services, access)

@@ -147,6 +147,49 @@ import Testing
         }
     }
 
+    /// Bodies have half of the budget, those of one app half of that, and those with a credential that is not verified a quarter of it.
+    @Test(.disabled(if: isSanitized, "a sanitizer multiplies the memory of the program"), .timeLimit(.minutes(30)))
+    func unfinishedBodiesOfAnAppLeaveRoomForOthers() async throws {
+        let upstream = try ScriptedUpstream { _ in .answer(["Hello"]) }
+        try await onThread {
+            let (program, port) = try start(
+                withKeys.merging([.memory: "256MiB", .shards: "1"]) { $1 }, upstream: upstream.url)
+            func bearer(_ credential: String) -> [(String, String)] { [("Authorization", "Bearer \(credential)")] }
+            let keys = try ["shop", "other"].map { app in
+                let made = try RawClient.post(
+                    port: port, "/keys", json: "{\"app\":\"\(app)\"}", fields: bearer(testAdminToken))
+                return try #require(made.json["key"] as? String)
+            }
+            func status(_ json: String, _ credential: String) throws -> Int {
+                try RawClient.post(port: port, "/llmchat", json: json, fields: bearer(credential)).status
+            }
+            let blank = String(repeating: " ", count: 2 * Self.mebibyte)
+            let unknown = String(keys[0].dropLast()) + (keys[0].hasSuffix("A") ? "B" : "A")
+            let first = try [keys[0], keys[1], unknown].map { try status(blank, $0) }
+            #expect(first == [422, 422, 401])
+            for (credential, share) in [(keys[0], 64), (unknown, 32)] {
+                func beginBody() throws -> RawClient {
+                    let client = try RawClient(port: port)
+                    client.send(
+                        "POST /llmchat HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(credential)\r\n"
+                            + "Content-Length: \(Self.mebibyte + 1)\r\n\r\n")
+                    client.send([UInt8](repeating: 120, count: Self.mebibyte))
+                    return client
+                }
+                var unfinished = try (0..<share - 2).map { _ in try beginBody() }
+                try eventually("the share is used") {
+                    unfinished.append(try beginBody())
+                    return try status(blank, credential) == 503
+                }
+                let long = chatBody("other", String(repeating: "x", count: 3 * Self.mebibyte))
+                #expect(try status(long, keys[1]) == 200)
+                for client in unfinished { client.close() }
+            }
+            program.signal(SIGTERM)
+            #expect(try program.waitForExit() == 0)
+        }
+    }
+
     /// The bytes of a reply's text, read over several connections: the server cuts some off when memory is short.
     private static func lengthOfText(at location: String, port: Int) throws -> Int {
         var (length, last) = (0, String?.none)

@@ -28,6 +28,8 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     private static let pooledBytes = 8 * 1024 * 1024
     /// The capacity of a new buffer, in bytes: some tokens. Hundreds of buffers are in use when many streams get a token in one turn.
     private static let freshCapacity = 1024
+    /// The number of bytes that streams with many bytes read in one turn. A turn beside a flood then takes a part of a millisecond.
+    private static let eagerBytesPerTurn = 128 * 1024
     /// The maximum number of passes in a turn, and of generations of tasks in a pass. Work that keeps creating work must not delay
     /// other connections and other shards.
     private static let passesPerTurn = 16
@@ -68,8 +70,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     private var unflushed: [TCPStream] = []
     private var flushing: [TCPStream] = []
     private var held = HoldQueue<TCPStream>()
-    private var eager: [TCPStream] = []
-    private var reading: [TCPStream] = []
+    private var eager = Queue<TCPStream>()
     private var pool: [ByteBuffer] = []
     private var pooled = 0
     let readBuffer: UnsafeMutableBufferPointer<UInt8>
@@ -234,16 +235,17 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
     /// Runs the work that events have made ready, and sends its output. Repeats this for the work that results, up to a limit.
     private func settle() {
         var passesLeft = Self.passesPerTurn
+        var bytesLeft = Self.eagerBytesPerTurn
         repeat {
             passesLeft -= 1
-            if !eager.isEmpty {
+            if !eager.isEmpty, bytesLeft > 0 {
                 // The output of one read leaves before the next read adds to it, so that its buffer stays small enough for the pool.
                 flush()
-                swap(&eager, &reading)
-                for stream in reading {
-                    stream.continueReading()
+                var streamsLeft = eager.count
+                while bytesLeft > 0, streamsLeft > 0, let stream = eager.popFirst() {
+                    streamsLeft -= 1
+                    bytesLeft -= stream.continueReading()
                 }
-                reading.removeAll(keepingCapacity: true)
             }
             runJobs()
             flush()
@@ -354,7 +356,7 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         held.append(stream, at: now)
     }
 
-    /// Lets the stream continue reading after the events of this turn.
+    /// Lets the stream read after the events of this turn, or of a later one: all streams with many bytes take turns.
     func readLater(_ stream: TCPStream) {
         eager.append(stream)
     }

@@ -9,6 +9,8 @@ import Glibc
 public final class TCPStream: ReadinessHandler {
     /// The number of bytes, read in one turn, after which the shard sends output and other streams get their turn.
     private static let bytesPerTurn = 64 * 1024
+    /// The number of bytes, read at once, after which a stream lets those with fewer bytes go first.
+    private static let manyBytes = 16 * 1024
 
     /// The shard that the stream lives on.
     public let shard: Shard
@@ -26,6 +28,8 @@ public final class TCPStream: ReadinessHandler {
     private var reachedEnd = false
     private var isReadingPaused = false
     private var isWaitingToRead = false
+    /// Whether the last read found many bytes.
+    private var readMuch = false
     private var isWaitingToFlush = false
     /// Whether output waits for more, and the shard will end the wait.
     private var isHeld = false
@@ -114,10 +118,10 @@ public final class TCPStream: ReadinessHandler {
         readSoon()
     }
 
-    /// Reads the bytes that an earlier turn has left. Called by the shard.
-    func continueReading() {
+    /// Reads the bytes that wait for their turn, and returns their number. Called by the shard.
+    func continueReading() -> Int {
         isWaitingToRead = false
-        read()
+        return read()
     }
 
     private func readSoon() {
@@ -126,12 +130,14 @@ public final class TCPStream: ReadinessHandler {
         shard.readLater(self)
     }
 
-    private func read() {
+    /// Reads until the descriptor is empty or other streams get their turn. Returns the number of bytes.
+    @discardableResult private func read() -> Int {
         var received = 0
+        defer { readMuch = received >= Self.manyBytes }
         while isReadable, !isReadingPaused, !isClosed {
             if received >= Self.bytesPerTurn {
                 readSoon()
-                return
+                return received
             }
             let count = receive(into: shard.readBuffer)
             switch count {
@@ -151,6 +157,7 @@ public final class TCPStream: ReadinessHandler {
                 fail(error(count, "receive from \(peer)"))
             }
         }
+        return received
     }
 
     private func receive(into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
@@ -414,7 +421,15 @@ public final class TCPStream: ReadinessHandler {
             becameWritable()
         }
         if readiness.mayBeRead, !reachedEnd {
-            isReadable = true
+            becameReadable()
+        }
+    }
+
+    private func becameReadable() {
+        isReadable = true
+        if readMuch {
+            readSoon()
+        } else {
             read()
         }
     }
@@ -455,8 +470,7 @@ public final class TCPStream: ReadinessHandler {
             becameWritable()
         }
         if readiness.mayBeRead || readiness.contains(.writable) && tls.readWaitsForRoom, !reachedEnd {
-            isReadable = true
-            read()
+            becameReadable()
         }
     }
 

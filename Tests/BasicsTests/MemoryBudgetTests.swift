@@ -106,13 +106,13 @@ import Testing
         #expect(MemoryBudget(limit: 256 * Self.mebi).refusal.contains("CHATTERD_MEMORY, 256 MiB"))
     }
 
-    /// The limits of an account are 16, 24 and 28 MiB: half of the shares.
-    @Test(arguments: [(MemoryUse.body, 0), (.history, 8), (.result, 12)])
-    func accountHasHalfOfEachShare(use: MemoryUse, more: Int) throws {
-        let budget = MemoryBudget(limit: 64 * Self.mebi)
+    /// The limits of an account are 24 MiB for bodies, and 32.
+    @Test(arguments: [(MemoryUse.body, 24), (.history, 32), (.result, 32)])
+    func accountHasItsPartOfTheBudget(use: MemoryUse, part: Int) throws {
+        let budget = MemoryBudget(limit: 96 * Self.mebi)
         let (account, other) = (MemoryAccount(in: budget), MemoryAccount(in: budget))
         try MemoryAccount.$current.withValue(account) {
-            let all = (16 + more) * Self.mebi
+            let all = part * Self.mebi
             let second = budget.charge(8 * Self.mebi)
             let first = try #require(budget.reserve(all - 12 * Self.mebi, for: use))
             #expect(account.reservedBytes == all - 4 * Self.mebi && budget.reserve(5 * Self.mebi, for: use) == nil)
@@ -130,6 +130,20 @@ import Testing
             #expect(budget.reservedBytes == account.reservedBytes + others.count)
         }
         #expect(account.reservedBytes == 0 && other.reservedBytes == 0 && budget.reservedBytes == 0)
+    }
+
+    /// Bodies have half of the budget, and those of an account with less than 4 MiB three quarters.
+    @Test func bodiesOfAnAccountWithLittleHaveMoreRoom() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let account = MemoryAccount(in: budget)
+        let others = budget.charge(42 * Self.mebi)
+        #expect(budget.reserve(Self.mebi, for: .body) == nil)
+        #expect(budget.reserve(5 * Self.mebi, for: .body, account: account) == nil)
+        let body = try #require(budget.reserve(3 * Self.mebi, for: .body, account: account))
+        #expect(!body.grow(to: 5 * Self.mebi, for: .body) && body.grow(to: 4 * Self.mebi, for: .body))
+        let more = budget.charge(2 * Self.mebi)
+        #expect(budget.reserve(Self.mebi, for: .body, account: MemoryAccount(in: budget)) == nil)
+        #expect(budget.reservedBytes == others.count + body.count + more.count)
     }
 
     @Test func refusalOfTheBudgetLeavesTheAccountAsItWas() throws {

@@ -1,24 +1,22 @@
 import Synchronization
 
-/// The reservations of one app. Together they get half of the share of a use: when they are a quarter of the budget, the account has no room
-/// for more bodies; further on, none for histories, then none for results. Output, and small reservations, count and are not refused:
-/// running answers can end, and ordinary prompts are served beside large ones of the same app. Safe on any thread.
+/// The reservations of one app. When they are a quarter of the budget, the account has no room for more bodies; from a third on, none for
+/// histories and results. Bodies of an app that has little may use as much of the budget as histories: what one app has does not keep out the
+/// prompts of others. Output, and small reservations, count and are not refused: running
+/// answers can end, and ordinary prompts are served beside large ones of the same app. Safe on any thread.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 public final class MemoryAccount: Sendable {
     /// The account of the task's app, which counts the task's new reservations; `nil` for work of the process itself.
     @TaskLocal public static var current: MemoryAccount?
 
-    /// The limit of the budget, in bytes.
     private let limit: Int
-    private let parts: Int
     private let reserved = Atomic<Int>(0)
 
     /// Creates an account without reservations.
     ///
-    /// - Parameter parts: the account gets one of so many equal parts of the share of a use.
-    public init(in budget: MemoryBudget, parts: Int = 2) {
-        limit = budget.limit
-        self.parts = parts
+    /// - Parameter part: the part of the budget of which a quarter and a third are the limits.
+    public init(in budget: MemoryBudget, part: Double = 1) {
+        limit = Int(Double(budget.limit) * part)
     }
 
     /// The sum of the reservations, in bytes.
@@ -26,7 +24,13 @@ public final class MemoryAccount: Sendable {
 
     /// Whether the account has room for `count` bytes of a reservation that has `total` bytes afterwards.
     func hasRoom(for count: Int, for use: MemoryUse, of total: Int) -> Bool {
-        use == .output || total <= MemoryUse.small || reservedBytes + count <= use.share(of: limit, for: total) / parts
+        let limit = use == .body ? limit / 4 : limit / 3
+        return use == .output || total <= MemoryUse.small || reservedBytes + count <= limit
+    }
+
+    /// The use with whose share `count` bytes are compared.
+    func use(_ use: MemoryUse, for count: Int) -> MemoryUse {
+        use == .body && reservedBytes + count <= limit / 16 ? .history : use
     }
 
     /// Counts `count` bytes, also beyond the limit.

@@ -76,7 +76,7 @@ public final class MemoryBudget: Sendable {
     func admit(_ count: Int, for use: MemoryUse, of total: Int, _ account: MemoryAccount?) -> Bool {
         guard count > 0 else { return true }
         guard account?.hasRoom(for: count, for: use, of: total) ?? true else { return false }
-        let share = use.share(of: limit, for: total)
+        let share = (account?.use(use, for: count) ?? use).share(of: limit, for: total)
         if unmeasured.load(ordering: .relaxed) > limit / 64 {
             update()
         }

@@ -60,7 +60,7 @@ final class AppShares: Sendable {
     init(connections: Int, memory: MemoryBudget) {
         self.connections = connections
         budget = memory
-        strangers = MemoryAccount(in: memory, parts: 4)
+        strangers = MemoryAccount(in: memory, part: 0.5)
     }
 
     /// The memory of an app. It is the same as long as anything retains it.

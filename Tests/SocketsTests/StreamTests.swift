@@ -194,4 +194,34 @@ import Testing
             stop.open()
         }
     }
+
+    @Test func streamWithFewBytesIsReadBeforeMostOfThoseWithMany() async throws {
+        let shard = try #require(try Shard.makeAll(count: 1).first)
+        try await blocking {
+            // The counts of the pieces of input, in order.
+            let pieces = Monitor<[Int]>([])
+            let server = try TestServer(on: shard, onBytes: { _, bytes in pieces.withLock { $0.append(bytes.count) } })
+            let floods = try (0..<16).map { _ in try TCPConnection.connect(port: server.port) }
+            let client = try TCPConnection.connect(port: server.port)
+            _ = try server.connection(16)
+            let many = [UInt8](repeating: 1, count: 64 * 1024)
+            func sendWhileHeld(_ few: [UInt8]) {
+                let (reached, gate) = (Gate(), Gate())
+                shard.run {
+                    reached.open()
+                    gate.wait(upTo: 600)
+                }
+                reached.wait()
+                for flood in floods { flood.send(many) }
+                client.send(few)
+                gate.open()
+            }
+            sendWhileHeld([])
+            _ = pieces.wait { $0.reduce(0, +) == 16 * many.count ? true : nil }
+            sendWhileHeld([120])
+            let all = try #require(pieces.wait { $0.reduce(0, +) == 32 * many.count + 1 ? $0 : nil })
+            let few = try #require(all.firstIndex(of: 1))
+            #expect(all[..<few].reduce(0, +) - 16 * many.count <= 3 * many.count)
+        }
+    }
 }

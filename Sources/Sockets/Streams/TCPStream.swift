@@ -133,7 +133,7 @@ public final class TCPStream: ReadinessHandler {
     /// Reads until the descriptor is empty or other streams get their turn. Returns the number of bytes.
     @discardableResult private func read() -> Int {
         var received = 0
-        defer { readMuch = received >= Self.manyBytes }
+        defer { if received > 0 { readMuch = received >= Self.manyBytes } }
         while isReadable, !isReadingPaused, !isClosed {
             if received >= Self.bytesPerTurn {
                 readSoon()

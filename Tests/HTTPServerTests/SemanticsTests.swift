@@ -225,4 +225,21 @@ import Testing
         #expect(record.outcome == .completed)
         #expect(record.annotations.map { "\($0.key)=\($0.value)" } == ["reply=7"])
     }
+
+    @Test func noRecordHasANegativeCountOfBytes() async throws {
+        let test = try TestServer { $0.addUsualRoutes() }
+        try await blocking {
+            let other = try RawClient(port: test.port)
+            let client = try RawClient(port: test.port, receiveBuffer: 4096)
+            let unit = Array("GET /nowhere HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+            _ = try client.connection.flood(with: unit, upTo: 64 << 20) {
+                other.request("GET", "/nowhere")
+                let exchange = try other.readResponse(of: "GET")
+                #expect(exchange.status == 404)
+            }
+            client.reset()
+            try eventually("the flood ends", isTrue: { test.records.contains { $0.outcome != .completed } })
+        }
+        #expect(test.records.allSatisfy { $0.bytesOut >= 0 })
+    }
 }

@@ -316,7 +316,8 @@ public final class Responder {
         let isLost = phase != .ended
         let onClientGone = onClientGone
         if let connection {
-            record.bytesOut = connection.written - writtenBefore
+            // The end of a connection drops unsent output, also that of earlier responses.
+            record.bytesOut = max(0, connection.written - writtenBefore)
         }
         record.total = shard.now - arrival
         if outcome != .completed, record.outcome == .completed || isLost {

@@ -242,4 +242,28 @@ import Testing
         }
         #expect(test.records.allSatisfy { $0.bytesOut >= 0 })
     }
+
+    /// Requests of one connection take turns with those of others, whether a handler answers them or the server itself.
+    @Test(arguments: ["/", "/nowhere"]) func pipelinedRequestsLeaveOthersTheirTurn(path: String) async throws {
+        let (count, flood) = (1_500, "GET \(path) HTTP/1.1\r\nHost: a\r\n\r\n")
+        let test = try TestServer { $0.addUsualRoutes() }
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            let other = try RawClient(port: test.port)
+            try eventually("the connections are accepted", isTrue: { test.connectionCount == 2 })
+            test.whileHeld {
+                client.send(String(repeating: flood, count: count))
+                other.request("GET", "/other")
+            }
+            let refused = try other.readResponse(of: "GET")
+            #expect(refused.status == 404)
+            for _ in 0..<count {
+                let exchange = try client.readResponse(of: "GET")
+                #expect(exchange.status == (path == "/" ? 200 : 404) && exchange.end == .complete)
+            }
+        }
+        let records = try test.records(count + 1)
+        let place = try #require(records.firstIndex { $0.bytesIn > flood.utf8.count + 5 })
+        #expect(place <= 2 * 64)
+    }
 }

@@ -179,11 +179,25 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
     private func readBacklog() {
         guard !input.isInUse else { return }
         useBacklog()
-        guard state.phase.awaitsInput else { return }
+        guard state.phase.awaitsInput, !input.isYielding else { return }
         if state.inputHasEnded {
             perform(state.inputEnded(at: now))
         } else {
             tcp?.resumeReading()
+        }
+    }
+
+    /// Uses the rest of the backlog in the next turn of the shard, after the events of other connections.
+    private func yield() {
+        guard !input.isYielding else { return }
+        input.isYielding = true
+        tcp?.pauseReading()
+        let connection = Confined(self, to: group.shard)
+        group.shard.run {
+            let connection = connection.value
+            connection.input.isYielding = false
+            connection.readBacklog()
+            connection.setTimer()
         }
     }
 
@@ -196,6 +210,10 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
             switch state.phase {
             case .idle, .head:
                 guard index < bytes.count else { return index }
+                guard input.mayBegin(at: now) else {
+                    yield()
+                    return index
+                }
                 _ = state.received(0, at: now)
                 guard readHead(bytes, from: &index) else { return index }
             case .body:

@@ -7,6 +7,9 @@ import ChatterdSockets
 /// It keeps bytes only while a head is incomplete or requests are pipelined. An idle connection and one that streams a response hold
 /// no buffer.
 struct RequestInput {
+    /// The number of requests of a connection in one turn of the shard. A client can send thousands of short ones at once.
+    private static let requestsPerTurn = 64
+
     /// The bytes that are read and not used: a part of a head, or requests to come.
     private var backlog: ByteBuffer?
     /// The position in the head of which `backlog` holds a part.
@@ -17,6 +20,21 @@ struct RequestInput {
     private(set) var arrival = Instant.distantPast
     /// Whether the connection uses bytes at the moment. A response that ends meanwhile need not look at the backlog.
     var isInUse = false
+    /// Whether the rest of the backlog waits for the next turn of the shard.
+    var isYielding = false
+    private var turn = Instant.distantPast
+    private var requestsInTurn = 0
+
+    /// Counts a request; `false` if those of this turn are used up.
+    ///
+    /// - Parameter now: the time of the shard, which is the same during a turn.
+    mutating func mayBegin(at now: Instant) -> Bool {
+        if turn != now {
+            (turn, requestsInTurn) = (now, 0)
+        }
+        requestsInTurn += 1
+        return requestsInTurn <= Self.requestsPerTurn
+    }
 
     /// Whether bytes are kept.
     var hasBacklog: Bool { backlog != nil }

@@ -132,11 +132,11 @@ import Testing
         #expect(account.reservedBytes == 0 && other.reservedBytes == 0 && budget.reservedBytes == 0)
     }
 
-    /// Bodies have half of the budget, and those of an account with less than 4 MiB three quarters.
+    /// Bodies have half of the budget, and those of an account with less than 4 MiB five eighths.
     @Test func bodiesOfAnAccountWithLittleHaveMoreRoom() throws {
         let budget = MemoryBudget(limit: 64 * Self.mebi)
         let account = MemoryAccount(in: budget)
-        let others = budget.charge(42 * Self.mebi)
+        let others = budget.charge(34 * Self.mebi)
         #expect(budget.reserve(Self.mebi, for: .body) == nil)
         #expect(budget.reserve(5 * Self.mebi, for: .body, account: account) == nil)
         let body = try #require(budget.reserve(3 * Self.mebi, for: .body, account: account))
@@ -144,6 +144,16 @@ import Testing
         let more = budget.charge(2 * Self.mebi)
         #expect(budget.reserve(Self.mebi, for: .body, account: MemoryAccount(in: budget)) == nil)
         #expect(budget.reservedBytes == others.count + body.count + more.count)
+    }
+
+    @Test func onlyReservationOfAnAccountMayUseTheShare() throws {
+        let budget = MemoryBudget(limit: 64 * Self.mebi)
+        let account = MemoryAccount(in: budget)
+        let only = try #require(budget.reserve(20 * Self.mebi, for: .body, account: account))
+        #expect(only.grow(to: 40 * Self.mebi, for: .history) && !only.grow(to: 50 * Self.mebi, for: .history))
+        #expect(budget.reserve(Self.mebi, for: .history, account: account) == nil)
+        let moved = try #require(only.moved(to: MemoryAccount(in: budget), for: .body))
+        #expect(account.reservedBytes == 0 && moved.moved(to: nil, for: .body)?.count == 40 * Self.mebi)
     }
 
     @Test func refusalOfTheBudgetLeavesTheAccountAsItWas() throws {

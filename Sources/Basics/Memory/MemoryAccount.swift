@@ -1,9 +1,9 @@
 import Synchronization
 
 /// The reservations of one app. When they are a quarter of the budget, the account has no room for more bodies; from a third on, none for
-/// histories and results. Bodies of an app that has little may use as much of the budget as histories: what one app has does not keep out the
-/// prompts of others. Output, and small reservations, count and are not refused: running
-/// answers can end, and ordinary prompts are served beside large ones of the same app. Safe on any thread.
+/// histories and results. Its only reservation is not refused: what fits into the budget is served. Neither are output and small
+/// reservations, which count: running answers can end, and ordinary prompts are served beside large ones of the same app. Safe on any
+/// thread.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 public final class MemoryAccount: Sendable {
     /// The account of the task's app, which counts the task's new reservations; `nil` for work of the process itself.
@@ -26,12 +26,11 @@ public final class MemoryAccount: Sendable {
     func hasRoom(for count: Int, for use: MemoryUse, of total: Int) -> Bool {
         let limit = use == .body ? limit / 4 : limit / 3
         return use == .output || total <= MemoryUse.small || reservedBytes + count <= limit
+            || reservedBytes <= total - count
     }
 
-    /// The use with whose share `count` bytes are compared.
-    func use(_ use: MemoryUse, for count: Int) -> MemoryUse {
-        use == .body && reservedBytes + count <= limit / 16 ? .history : use
-    }
+    /// Whether the app has little, `count` further bytes included.
+    func hasLittle(with count: Int) -> Bool { reservedBytes + count <= limit / 16 }
 
     /// Counts `count` bytes, also beyond the limit.
     func add(_ count: Int) {

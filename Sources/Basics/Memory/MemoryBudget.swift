@@ -76,7 +76,11 @@ public final class MemoryBudget: Sendable {
     func admit(_ count: Int, for use: MemoryUse, of total: Int, _ account: MemoryAccount?) -> Bool {
         guard count > 0 else { return true }
         guard account?.hasRoom(for: count, for: use, of: total) ?? true else { return false }
-        let share = (account?.use(use, for: count) ?? use).share(of: limit, for: total)
+        var share = use.share(of: limit, for: total)
+        if use == .body, account?.hasLittle(with: count) ?? false {
+            // What one app has does not keep out the prompts of others.
+            share = max(share, limit / 8 * 5)
+        }
         if unmeasured.load(ordering: .relaxed) > limit / 64 {
             update()
         }

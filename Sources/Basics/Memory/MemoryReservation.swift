@@ -50,13 +50,14 @@ public final class MemoryReservation: Sendable {
         held.wrappingSubtract(less, ordering: .relaxed)
     }
 
-    /// Moves the bytes to a reservation that `account` counts: a new one unless it counts them already; `nil` if it has no room for them.
-    public func moved(to account: MemoryAccount, for use: MemoryUse) -> MemoryReservation? {
+    /// Moves the bytes to a reservation that `account` counts, or none: a new one unless it counts them already; `nil` if the account has no
+    /// room for them.
+    public func moved(to account: MemoryAccount?, for use: MemoryUse) -> MemoryReservation? {
         if account === self.account { return self }
-        guard account.hasRoom(for: count, for: use, of: count) else { return nil }
+        guard account?.hasRoom(for: count, for: use, of: count) ?? true else { return nil }
         let count = held.exchange(0, ordering: .relaxed)
         self.account?.release(count)
-        account.add(count)
+        account?.add(count)
         return MemoryReservation(of: count, in: budget, for: account)
     }
 

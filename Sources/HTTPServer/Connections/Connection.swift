@@ -86,6 +86,11 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
 
     private func deadlinePassed() {
         armedFor = .distantFuture
+        if state.phase.awaitsInput, tcp?.isWaitingToRead ?? false {
+            // The bytes are here; it is the shard that has not read them.
+            timer?.set(at: now + .milliseconds(10))
+            return
+        }
         perform(state.deadlinePassed(sent: tcp?.sentCount ?? 0, at: now))
         setTimer()
     }

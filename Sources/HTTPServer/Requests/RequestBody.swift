@@ -30,10 +30,10 @@ public final class RequestBody {
         memory?.grow(to: bytes.count * copies, for: .history) ?? true
     }
 
-    /// Lets the account of the request's app count the reservation of the body.
+    /// Lets the account of the request's app count the reservation of the body; `nil` for no account.
     ///
     /// - Returns: `false` if the app has its share of the budget.
-    public func attribute(to account: MemoryAccount) -> Bool {
+    public func attribute(to account: MemoryAccount?) -> Bool {
         guard let memory else { return true }
         guard let moved = memory.moved(to: account, for: .body) else { return false }
         self.memory = moved
@@ -72,7 +72,7 @@ public final class RequestBody {
         if let memory {
             guard memory.grow(to: count, for: .body) else { return false }
         } else {
-            memory = budget.reserve(count, for: .body)
+            memory = budget.reserve(count, for: .body, account: nil)
             guard memory != nil else { return false }
         }
         if let expectedCount, bytes.capacity < count {

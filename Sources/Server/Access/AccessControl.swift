@@ -50,12 +50,17 @@ struct AccessControl: Sendable {
 
     /// The account that counts the body of a request while it arrives; `nil` if the request is for no app. Called on `shard`.
     @Sendable func bodyAccount(_ head: RequestHead, _ shard: Shard) -> MemoryAccount? {
-        do throws(RelayError) {
-            guard let known = try services[shard].authenticator.knownPrincipal(of: head) else {
-                return shares.strangers
+        let authenticator = services[shard].authenticator
+        switch authenticator.payer(of: head) {
+        case .app(let app): return shares.memory(of: app)
+        case .nobody: return nil
+        case .unknown:
+            // A body that finds no room among those of strangers is refused before its credential is looked at. Its retry is known.
+            let unknown = Confined((authenticator: authenticator, head: head), to: shard)
+            Task(executorPreference: shard) {
+                let (authenticator, head) = unknown.value
+                _ = try? await authenticator.verifiedPrincipal(of: head)
             }
-            return known.owner.map { shares.memory(of: $0.app) }
-        } catch {
             return shares.strangers
         }
     }
@@ -78,12 +83,9 @@ struct AccessControl: Sendable {
                 guard permitsLinks || !principal.credential.isLink else { throw RelayError(Self.beyondLink) }
                 principal.isUnchecked = !self.access.hasHandlerChecks
                 if let app = principal.owner?.app {
-                    let entry = try self.shares.begin(for: app, isDeletion: request.method == .delete)
-                    guard request.body.attribute(to: entry.memory) else {
-                        throw RelayError(overloading: self.memory)
-                    }
-                    share = entry
+                    share = try self.shares.begin(for: app, isDeletion: request.method == .delete)
                 }
+                guard request.body.attribute(to: share?.memory) else { throw RelayError(overloading: self.memory) }
             } catch {
                 responder.refuse(error)
                 return

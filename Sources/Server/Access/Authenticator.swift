@@ -34,6 +34,24 @@ final class Authenticator {
         return known.principal(Self.digest(of: credential), now: registry.seconds())
     }
 
+    /// Who pays for the body of a request while it arrives. This is no permission: the credential is checked when the body is here.
+    enum Payer {
+        case app(String)
+        /// The request is for no app, or `open` mode serves it without a credential.
+        case nobody
+        /// The credential must be verified.
+        case unknown
+    }
+
+    /// The payer for the body of a request.
+    func payer(of head: RequestHead) -> Payer {
+        guard let credential = try? Self.credential(of: head), credential != .none else { return .nobody }
+        if let principal = known.formerPrincipal(Self.digest(of: credential)) {
+            return principal.owner.map { .app($0.app) } ?? .nobody
+        }
+        return access.mode == .open ? .nobody : .unknown
+    }
+
     /// The principal of a request whose credential is not known.
     ///
     /// - Throws: `unauthorized`; `issuerUnavailable` and errors of the store.

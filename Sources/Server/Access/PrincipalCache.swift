@@ -26,6 +26,9 @@ struct PrincipalCache {
         return entry.principal
     }
 
+    /// The principal that a credential had when it was verified last, also after the time for which it is trusted.
+    func formerPrincipal(_ digest: SHA256Digest) -> Principal? { entries[digest]?.principal }
+
     /// Adds a verified principal.
     mutating func insert(_ principal: Principal, _ digest: SHA256Digest, now: Int64) {
         if entries.updateValue(

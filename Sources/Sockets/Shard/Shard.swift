@@ -278,7 +278,8 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
 
     // MARK: - Timers
 
-    /// Runs after the handlers, so that bytes which arrived in time are read before a deadline reports their absence.
+    /// Runs after the handlers, so that bytes which arrived in time are read before a deadline reports their absence, except those that
+    /// wait for their turn (`TCPStream.isWaitingToRead`).
     private func runTimers() {
         isTimeUp = false
         while let timer = wheel.next(dueBy: now.nanoseconds) {

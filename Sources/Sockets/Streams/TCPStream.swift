@@ -27,7 +27,8 @@ public final class TCPStream: ReadinessHandler {
     private var peerHasClosed = false
     private var reachedEnd = false
     private var isReadingPaused = false
-    private var isWaitingToRead = false
+    /// Whether bytes have arrived that wait for their turn to be read.
+    public private(set) var isWaitingToRead = false
     /// Whether the last read found many bytes.
     private var readMuch = false
     private var isWaitingToFlush = false
@@ -427,7 +428,8 @@ public final class TCPStream: ReadinessHandler {
 
     private func becameReadable() {
         isReadable = true
-        if readMuch {
+        // The owner of a connection to a server may use it in this turn, and must know what has arrived.
+        if readMuch, !isClient {
             readSoon()
         } else {
             read()

@@ -44,4 +44,12 @@ import Testing
         for number in 0..<1_000 { _ = shares.memory(of: "app \(number)") }
         #expect(try shares.begin(for: "a", isDeletion: false).memory === memory)
     }
+
+    @Test func memoryOfAnAppThatUsesNothingIsRemoved() throws {
+        let shares = AppShares(connections: 8, memory: budget)
+        weak let first = shares.memory(of: "a")
+        #expect(first != nil)
+        for number in 0..<1_000 { _ = try shares.begin(for: "app \(number)", isDeletion: false) }
+        #expect(first == nil)
+    }
 }

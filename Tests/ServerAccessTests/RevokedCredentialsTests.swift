@@ -74,4 +74,16 @@ import Testing
         }
         #expect(cache.principal(digest(1), now: 1) == nil && cache.principal(digest(3), now: 1) != nil)
     }
+
+    /// The memory of a body has the app of a credential that must be verified again, and none of a revoked one.
+    @Test func principalIsRememberedUntilItIsRevoked() {
+        var cache = PrincipalCache()
+        let digest = SHA256Digest(of: Array("a".utf8).span)
+        #expect(cache.formerPrincipal(digest) == nil)
+        cache.insert(session("a"), digest, now: 0)
+        #expect(cache.principal(digest, now: PrincipalCache.lifetime) == nil)
+        #expect(cache.formerPrincipal(digest) != nil)
+        cache.remove { _ in true }
+        #expect(cache.formerPrincipal(digest) == nil)
+    }
 }

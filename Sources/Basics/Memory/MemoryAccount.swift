@@ -1,8 +1,8 @@
 import Synchronization
 
 /// The reservations of one app. When they are a quarter of the budget, the account has no room for more bodies; from a third on, none for
-/// histories and results. Its only reservation is not refused: what fits into the budget is served. Neither are output and small
-/// reservations, which count: running answers can end, and ordinary prompts are served beside large ones of the same app. Safe on any
+/// histories and results. The account never refuses its only reservation, output, or a small reservation: what fits into the budget is
+/// served, running answers can end, and ordinary prompts are served beside large ones of the same app. All of them count. Safe on any
 /// thread.
 @available(macOS 15, iOS 18, tvOS 18, watchOS 11, visionOS 2, *)
 public final class MemoryAccount: Sendable {
@@ -14,7 +14,7 @@ public final class MemoryAccount: Sendable {
 
     /// Creates an account without reservations.
     ///
-    /// - Parameter part: the part of the budget of which a quarter and a third are the limits.
+    /// - Parameter part: the part of the budget that the limits divide, 1 for all of it.
     public init(in budget: MemoryBudget, part: Double = 1) {
         limit = Int(Double(budget.limit) * part)
     }

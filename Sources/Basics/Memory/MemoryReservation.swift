@@ -50,8 +50,10 @@ public final class MemoryReservation: Sendable {
         held.wrappingSubtract(less, ordering: .relaxed)
     }
 
-    /// Moves the bytes to a reservation that `account` counts, or none: a new one unless it counts them already; `nil` if the account has no
-    /// room for them.
+    /// Moves the bytes to a reservation that `account` counts, or no account for `nil`. The reservation stays the same if it has that
+    /// account already.
+    ///
+    /// - Returns: the reservation; `nil` if the account has no room.
     public func moved(to account: MemoryAccount?, for use: MemoryUse) -> MemoryReservation? {
         if account === self.account { return self }
         guard account?.hasRoom(for: count, for: use, of: count) ?? true else { return nil }

@@ -87,7 +87,7 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
     private func deadlinePassed() {
         armedFor = .distantFuture
         if state.phase.awaitsInput, tcp?.isWaitingToRead ?? false {
-            // The bytes are here; it is the shard that has not read them.
+            // The bytes have arrived. The shard has not read them yet.
             timer?.set(at: now + .milliseconds(10))
             return
         }

@@ -51,14 +51,14 @@ struct AccessControl: Sendable {
     /// The account that counts the body of a request while it arrives; `nil` if the request is for no app. Called on `shard`.
     @Sendable func bodyAccount(_ head: RequestHead, _ shard: Shard) -> MemoryAccount? {
         let authenticator = services[shard].authenticator
-        switch authenticator.payer(of: head) {
+        switch authenticator.bodyApp(of: head) {
         case .app(let app): return shares.memory(of: app)
-        case .nobody: return nil
-        case .unknown:
-            // A body that finds no room among those of strangers is refused before its credential is looked at. Its retry is known.
-            let unknown = Confined((authenticator: authenticator, head: head), to: shard)
+        case .noApp: return nil
+        case .unverified:
+            // The server may refuse the body before it verifies the credential. The shard knows the credential when the client retries.
+            let unverified = Confined((authenticator: authenticator, head: head), to: shard)
             Task(executorPreference: shard) {
-                let (authenticator, head) = unknown.value
+                let (authenticator, head) = unverified.value
                 _ = try? await authenticator.verifiedPrincipal(of: head)
             }
             return shares.strangers

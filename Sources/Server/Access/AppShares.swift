@@ -2,8 +2,8 @@ import ChatterdBasics
 import ChatterdRelay
 
 /// What the apps use of this process: the requests that it is answering, and the memory. One app has at most half as many requests as there
-/// may be connections, and a `MemoryAccount`. Idle connections count for nobody. A request counts once its body is here; a long body takes
-/// memory of its app while it arrives. Safe on any thread.
+/// may be connections, and a `MemoryAccount`. An idle connection does not count. A request counts after its body has arrived; a long body
+/// uses the memory of its app while it arrives. Safe on any thread.
 final class AppShares: Sendable {
     /// A counted request. It counts until its last reference is gone.
     final class Entry: Sendable {

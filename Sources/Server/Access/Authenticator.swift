@@ -34,22 +34,23 @@ final class Authenticator {
         return known.principal(Self.digest(of: credential), now: registry.seconds())
     }
 
-    /// Who pays for the body of a request while it arrives. This is no permission: the credential is checked when the body is here.
-    enum Payer {
+    /// The app whose memory the body of a request uses while it arrives. It permits nothing: the credential is checked after the body.
+    enum BodyApp {
         case app(String)
-        /// The request is for no app, or `open` mode serves it without a credential.
-        case nobody
-        /// The credential must be verified.
-        case unknown
+        /// The credential belongs to no app, or `open` mode does not need it.
+        case noApp
+        /// The shard has not verified the credential.
+        case unverified
     }
 
-    /// The payer for the body of a request.
-    func payer(of head: RequestHead) -> Payer {
-        guard let credential = try? Self.credential(of: head), credential != .none else { return .nobody }
+    /// Finds the app of a body by the head of its request, without the database.
+    func bodyApp(of head: RequestHead) -> BodyApp {
+        guard let credential = try? Self.credential(of: head), credential != .none else { return .noApp }
         if let principal = known.formerPrincipal(Self.digest(of: credential)) {
-            return principal.owner.map { .app($0.app) } ?? .nobody
+            guard let owner = principal.owner else { return .noApp }
+            return .app(owner.app)
         }
-        return access.mode == .open ? .nobody : .unknown
+        return access.mode == .open ? .noApp : .unverified
     }
 
     /// The principal of a request whose credential is not known.

@@ -149,3 +149,15 @@ struct ClusterHome: Sendable {
         String(text.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }, radix: 16)
     }
 }
+
+/// A directory that this program creates for itself.
+enum PrivateDirectory {
+    /// Creates a directory unless it exists. Returns its path without links and dots.
+    static func create(_ path: String) throws(DevelopmentClusterError) -> String {
+        guard mkdir(path, 0o755) == 0 || errno == EEXIST, let real = realpath(path, nil) else {
+            throw .unusable(path)
+        }
+        defer { free(real) }
+        return String(cString: real)
+    }
+}

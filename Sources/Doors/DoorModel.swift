@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 
 /// A model that clients can ask for.
@@ -13,4 +14,13 @@ public struct DoorModel: Sendable, Equatable {
         self.context = context
         self.installed = installed
     }
+}
+
+/// Describes models in the form of a door.
+public protocol ModelLister: Sendable {
+    /// Appends a list of models.
+    func append(_ models: [DoorModel], to body: inout ByteBuffer)
+
+    /// Appends the description of a model.
+    func append(_ model: DoorModel, to body: inout ByteBuffer)
 }

@@ -22,8 +22,12 @@ public struct Principal: Sendable, Hashable {
     public var expiresAt: Int64?
     /// The credential.
     public let credential: Credential
-    /// Whether the checks of apps, conversations and replies are off: `Configuration.Access.hasHandlerChecks`.
-    package var isUnchecked = false
+    /// Whether the checks of apps, conversations and replies are off: `Configuration.Access.hasHandlerChecks`. Never in a release build.
+    #if DEBUG
+        package var isUnchecked = false
+    #else
+        private var isUnchecked: Bool { false }
+    #endif
 
     /// Creates a principal.
     public init(owner: Owner?, scopes: Set<Scope>, credential: Credential) {

@@ -142,3 +142,27 @@ public final class Log: Sendable {
         writer.write(lines)
     }
 }
+
+extension Log {
+    /// How a request line shows the appID.
+    public enum AppID: String, Sendable, CaseIterable {
+        /// Twelve hexadecimal digits, which have a meaning within the process only.
+        case hash
+        /// Unchanged.
+        case plain
+        /// The line has no appID.
+        case none
+    }
+}
+
+extension Log {
+    /// How much an event matters.
+    public enum Level: String, Sendable, CaseIterable {
+        /// An expected event.
+        case info
+        /// The server copes, but the operator should look.
+        case warning
+        /// The server failed to do something that was asked for.
+        case error
+    }
+}

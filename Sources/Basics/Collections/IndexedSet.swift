@@ -54,3 +54,9 @@ public struct IndexedSet<Element: IndexedSetElement> {
         storage.removeLast(storage.count - kept)
     }
 }
+
+/// An element of an `IndexedSet`. It stores its own index, so that the set finds it in constant time.
+public protocol IndexedSetElement: AnyObject {
+    /// The index of the element in its set; `nil` outside a set. Only the set changes it.
+    var setIndex: Int? { get set }
+}

@@ -23,3 +23,9 @@ public struct Confined<Value>: @unchecked Sendable {
         return wrapped
     }
 }
+
+/// A serial context to which values are confined: a shard, or the scheduler that stands for one.
+public protocol Confinement: Sendable {
+    /// Stops the program unless the caller runs in this context.
+    func preconditionCurrent()
+}

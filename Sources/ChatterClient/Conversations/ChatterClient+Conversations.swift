@@ -150,3 +150,40 @@ extension ChatterClient {
         }
     }
 }
+
+/// A page of the messages of a conversation, in their order.
+public struct MessagePage: Sendable, Hashable, Decodable {
+    /// The name of the conversation.
+    public let conversation: String
+    public let title: String?
+    public let messages: [Message]
+    /// The numbers of the first and the last message; `nil` in an empty page.
+    public let first: Int?
+    public let last: Int?
+    public let moreBefore: Bool
+    public let moreAfter: Bool
+}
+
+/// A page of the list of conversations, those with the newest change first.
+public struct ConversationList: Sendable, Hashable, Decodable {
+    public let conversations: [Conversation]
+    /// The cursor of the next page; `nil` on the last one.
+    public let next: String?
+}
+
+/// The outcome of an import.
+public struct ImportResult: Sendable, Hashable, Decodable {
+    /// The name of the new conversation.
+    public let conversation: String
+    /// The number of stored rows so far.
+    public let rows: Int
+    /// Whether the last line of the file has come.
+    public let complete: Bool
+}
+
+/// Which conversations a list has.
+public enum ArchiveFilter: String, Sendable, Hashable {
+    case active = "0"
+    case archived = "1"
+    case all
+}

@@ -1,3 +1,5 @@
+import ChatterdHTTP
+
 /// The way to the server: the one place that differs between platforms.
 package struct Transport: Sendable {
     /// The longest silence of chatterd, which sends a comment after 15 s by default.
@@ -8,5 +10,16 @@ package struct Transport: Sendable {
 
     package init(send: @escaping @Sendable (ClientRequest) async throws(ChatterError) -> ClientResponse) {
         self.send = send
+    }
+}
+
+/// The head of a response, and its body as it arrives.
+package struct ClientResponse: Sendable {
+    package let head: ResponseHead
+    package let body: ResponseBody
+
+    package init(head: ResponseHead, body: ResponseBody) {
+        self.head = head
+        self.body = body
     }
 }

@@ -41,3 +41,29 @@ extension [ContentChunk] {
         compactMap { if case .image(let image) = $0 { image } else { nil } }
     }
 }
+
+/// Instructions for the model.
+public struct SystemMessage: Sendable, Hashable, Codable, ExpressibleByStringLiteral {
+    public var chunks: [ContentChunk]
+
+    public init(_ content: any PromptRepresentable) {
+        chunks = content.chunks
+    }
+
+    public init(stringLiteral text: String) {
+        chunks = [.text(text)]
+    }
+}
+
+/// A message to the model.
+public struct UserMessage: Sendable, Hashable, Codable, ExpressibleByStringLiteral {
+    public var chunks: [ContentChunk]
+
+    public init(_ content: any PromptRepresentable) {
+        chunks = content.chunks
+    }
+
+    public init(stringLiteral text: String) {
+        chunks = [.text(text)]
+    }
+}

@@ -26,9 +26,11 @@ extension Configuration {
         /// Whether the server starts only if there is a key: it listens beyond the loopback, no issuer is configured, and without an
         /// admin token no key can be made through the API.
         public private(set) var needsKeyAtStart = false
-        /// Whether handlers check the principal. Only tests turn the checks off, to see what row-level security refuses alone: no variable
-        /// does.
-        package var hasHandlerChecks = true
+        #if DEBUG
+            /// Whether handlers check the principal. Only tests turn the checks off, to see what row-level security refuses alone. Release
+            /// builds have no such switch.
+            package var hasHandlerChecks = true
+        #endif
     }
 }
 

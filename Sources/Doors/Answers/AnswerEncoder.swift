@@ -34,3 +34,11 @@ extension AnswerEncoder {
     static var presentsAnyEnding: Bool { false }
     var heldSize: Int { 0 }
 }
+
+/// The types of streams.
+public enum DoorStreamType: String, Sendable {
+    /// Server-sent events.
+    case events = "text/event-stream"
+    /// JSON objects, one a line.
+    case lines = "application/x-ndjson"
+}

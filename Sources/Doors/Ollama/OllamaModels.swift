@@ -49,3 +49,14 @@ struct OllamaModels: ModelLister {
         json.member("context_length", model.context)
     }
 }
+
+/// The models of `/api/ps`: none, because the servers decide which models they have loaded.
+struct OllamaRunningModels: ModelLister {
+    func append(_ models: [DoorModel], to body: inout ByteBuffer) {
+        body.append("{\"models\":[]}")
+    }
+
+    func append(_ model: DoorModel, to body: inout ByteBuffer) {
+        append([model], to: &body)
+    }
+}

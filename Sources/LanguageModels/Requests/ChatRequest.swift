@@ -62,3 +62,31 @@ public struct ChatRequest: Sendable, Equatable {
         self.passThrough = passThrough
     }
 }
+
+/// The policy for a reply whose process dies.
+public enum InterruptPolicy: String, Sendable, CaseIterable {
+    /// The reply ends as interrupted, with its text so far.
+    case close
+    /// Another process restarts the reply under the same id.
+    case regenerate
+}
+
+/// The policy for a prompt that comes while another one of its conversation is being answered.
+public enum BusyPolicy: String, Sendable, CaseIterable {
+    /// The prompt waits for the end of the running replies.
+    case wait
+    /// The prompt is refused, and not stored.
+    case refuse
+    /// The running replies are stopped and keep their text. The prompt follows them.
+    case stop
+    /// The running replies are stopped. The prompt takes the place of the first of them, whose turn leaves the branch.
+    case replace
+}
+
+/// The policy for a reply without readers.
+public enum DisconnectPolicy: Sendable, Hashable {
+    /// The reply is generated to its end.
+    case finish
+    /// The reply is cancelled unless a reader returns within the duration; zero cancels it at once.
+    case cancel(after: Duration)
+}

@@ -165,3 +165,33 @@ extension AppKeyText {
     /// The stored digest of the secret. The secret has 256 random bits, so a plain digest is enough.
     fileprivate var hash: [UInt8] { SHA256Digest(of: secret.span).bytes }
 }
+
+/// A revocation as the table has it.
+public struct RevocationRecord: Sendable {
+    public let revision: Int
+    /// `nil` for a kind of a later version.
+    public let revocation: Revocation?
+    /// In whole seconds since 1970, rounded down.
+    public let at: Int64
+    /// When the session of the revocation would have expired, in seconds since 1970; `nil` for other kinds.
+    public let expiresAt: Int64?
+}
+
+/// An entry of the audit log as the table has it.
+public struct AuditRecord: Sendable {
+    public let id: Int
+    /// In seconds since 1970.
+    public let at: Int64
+    public let actor: String
+    public let action: String
+    public let app: String?
+    public let subject: String
+}
+
+/// A key that signs client tokens.
+public struct StoredSigningKey: Sendable {
+    /// The name of the key, `kid`.
+    public let id: String
+    /// The seed of Ed25519.
+    public let seed: [UInt8]
+}

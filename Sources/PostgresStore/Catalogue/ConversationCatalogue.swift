@@ -187,3 +187,33 @@ public final class ConversationCatalogue {
     /// The error for a conversation that does not exist.
     public static let notFound = RelayError(.conversationNotFound, "There is no such conversation.")
 }
+
+/// A part of the list of an owner's conversations.
+public struct CataloguePage: Sendable {
+    public let entries: [CatalogueEntry]
+    /// The position at which the list continues; `nil` at its end.
+    public let next: CataloguePosition?
+}
+
+/// A part of the result of a search.
+public struct SearchPage: Sendable {
+    public let hits: [SearchHit]
+    /// The position at which the search continues; `nil` if all conversations were searched. A search ends at the limit of a request
+    /// too, so a page may have few hits, or none, before the end.
+    public let next: CataloguePosition?
+}
+
+/// A conversation whose title or messages have the text that a client searches.
+public struct SearchHit: Sendable {
+    public let entry: CatalogueEntry
+    /// The first matching messages.
+    public let matches: [Match]
+
+    /// A message with the text.
+    public struct Match: Sendable, Equatable {
+        public let seq: Int64
+        public let role: String
+        /// The part of the message around the text.
+        public let excerpt: String
+    }
+}

@@ -17,14 +17,6 @@ struct HistoryRow {
         /// A closed reply without an answer that can be replayed.
         case omittedReply
 
-        /// Whether the row is a reply.
-        var isReply: Bool {
-            switch self {
-            case .replayedReply, .runningReply, .omittedReply: true
-            case .seeded, .prompt, .choice: false
-            }
-        }
-
         /// - Parameter hasOnlyText: whether the row has a text and no further members.
         init(state: Span<UInt8>, hasOnlyText: @autoclosure () -> Bool) {
             if state.isEmpty {

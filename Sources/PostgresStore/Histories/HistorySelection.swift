@@ -136,10 +136,9 @@ struct HistorySelection {
         _ row: HistoryRow, _ size: HistoryStatements.Size?, _ messages: inout [Message]
     ) -> Bool {
         guard isComplete else {
-            // A seeded row or a prompt with this number belongs to a conversation that has replaced the turn's.
-            isComplete = row.kind.isReply
-            if !isComplete { bound = 0 }
-            return isComplete
+            // The reply of the turn, which has no message yet. The caller also looks for it by its id.
+            isComplete = true
+            return true
         }
         switch row.kind {
         case .prompt:

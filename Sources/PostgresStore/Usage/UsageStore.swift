@@ -112,3 +112,23 @@ public final class UsageStore: Sendable {
             days: Array(results[dayRows]), owners: Array(owners.prefix(limit)), hasMore: owners.count > limit)
     }
 }
+
+/// The use of a subject on the last days.
+public struct UsageReport: Sendable, Hashable {
+    /// Today, and the earlier days with use, the newest first.
+    public let days: [UsageRecord]
+    /// A page of its owners; empty for the report of one owner.
+    public let owners: [UsageRecord]
+    /// Whether there are more owners.
+    public let hasMore: Bool
+}
+
+/// The subject of a report of usage.
+public enum UsageSubject: Sendable, Hashable {
+    /// That of a key with all tokens made with it.
+    case source(UsageSource)
+    /// That of all keys and external issuers of an app.
+    case app(String)
+    /// That of an owner, with any credential.
+    case owner(Owner)
+}

@@ -46,3 +46,19 @@ public struct TurnOpening: Sendable {
         self.reach = reach
     }
 }
+
+/// The parent of a prompt that does not follow the last turn of its conversation.
+public enum TurnParent: Sendable, Hashable {
+    /// The messages that `/llmprep` seeded, without any turn.
+    case start
+    /// The turn of a reply.
+    case reply(ReplyID)
+}
+
+/// The result of opening a turn.
+public enum TurnOpened: Sendable {
+    /// The prompts are committed. The quota is that of a principal with limits.
+    case opened(Turn, TurnHistory, Quota?)
+    /// The same request was accepted before. The store is unchanged.
+    case known(ReplyID)
+}

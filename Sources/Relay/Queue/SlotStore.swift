@@ -1,3 +1,5 @@
+import ChatterdLanguageModels
+
 /// The storage of the queues of all processes.
 ///
 /// Every method throws `storeUnavailable` if the store is unavailable or too slow. The change is then done completely or not at all.
@@ -28,4 +30,58 @@ public protocol SlotStore: AnyObject, Sendable {
 
     /// The load of a model server. From any shard.
     func load(of upstream: String) async throws(RelayError) -> SlotLoad
+}
+
+/// The key of a ticket. A reply has at most one ticket at each model server.
+public struct SlotKey: Sendable, Hashable {
+    /// The name of the model server.
+    public var upstream: String
+    public var reply: ReplyID
+
+    public init(upstream: String, reply: ReplyID) {
+        self.upstream = upstream
+        self.reply = reply
+    }
+}
+
+/// The tickets of a process at one time.
+public struct SlotSnapshot: Sendable {
+    /// The positions of the waiting tickets.
+    public var positions: [SlotKey: QueuePosition] = [:]
+    /// The tickets with a slot.
+    public var granted: [SlotKey] = []
+    /// The slots that living processes use, for each requested model server.
+    public var running: [String: Int] = [:]
+
+    /// Creates an empty snapshot.
+    public init() {}
+}
+
+/// The result of entering a ticket.
+public struct SlotEntry: Sendable {
+    /// The ticket's position in the queue; `nil` if it has a slot.
+    public var position: QueuePosition?
+    /// The tickets of this process that got slots in the same statement.
+    public var granted: [SlotKey]
+
+    public init(position: QueuePosition?, granted: [SlotKey]) {
+        self.position = position
+        self.granted = granted
+    }
+}
+
+/// The load of a model server.
+public struct SlotLoad: Sendable, Equatable {
+    /// The number of used slots.
+    public var running: Int
+    /// The number of waiting replies.
+    public var waiting: Int
+    /// The recent average time for which a slot was held; `nil` before any was released.
+    public var hold: Duration?
+
+    public init(running: Int, waiting: Int, hold: Duration?) {
+        self.running = running
+        self.waiting = waiting
+        self.hold = hold
+    }
 }

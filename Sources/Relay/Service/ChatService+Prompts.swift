@@ -232,3 +232,20 @@ extension ChatService {
         return nil
     }
 }
+
+/// The reservations of a prompt until its turn is opened: a turn of its conversation, and an admission to a model server.
+struct PromptReservation {
+    var appID: String
+    /// The idempotency key that the prompt reserves.
+    var key: String?
+    /// The server whose queue counts the prompt; `nil` if none does.
+    var admission: UpstreamDescription?
+}
+
+/// The result of accepting a prompt.
+public enum AcceptedPrompt {
+    /// The prompt is committed. The caller runs the reply.
+    case started(Reply)
+    /// The same request was accepted before.
+    case known(ReplyRecord)
+}

@@ -7,8 +7,8 @@ import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
-/// Answers a request on behalf of its principal.
-typealias AuthorizedHandler = @Sendable (Request, Responder, Principal) async -> Void
+/// Answers a request on behalf of its principal. The error that it throws is the answer: `AccessControl.require` writes it.
+typealias AuthorizedHandler = @Sendable (Request, Responder, Principal) async throws(RelayError) -> Void
 
 /// Checks the credential of each request: first the form of its text, before the body arrives; then the principal, before the handler
 /// runs.
@@ -70,18 +70,17 @@ struct AccessControl: Sendable {
     /// - Parameter permitsLinks: whether it serves the principals of signed links.
     func require(_ scope: Scope?, permitsLinks: Bool = false, _ handler: @escaping AuthorizedHandler) -> Handler {
         { request, responder in
-            var principal: Principal
+            let principal: Principal
             var share: AppShares.Entry?
             do throws(RelayError) {
                 let authenticator = self.services[request].authenticator
                 if let known = try authenticator.knownPrincipal(of: request.head) {
-                    principal = known
+                    principal = self.configured(known)
                 } else {
-                    principal = try await authenticator.verifiedPrincipal(of: request.head)
+                    principal = self.configured(try await authenticator.verifiedPrincipal(of: request.head))
                 }
                 if let scope { try principal.check(scope) }
                 guard permitsLinks || !principal.credential.isLink else { throw RelayError(Self.beyondLink) }
-                principal.isUnchecked = !self.access.hasHandlerChecks
                 if let app = principal.owner?.app {
                     share = try self.shares.begin(for: app, isDeletion: request.method == .delete)
                 }
@@ -93,10 +92,25 @@ struct AccessControl: Sendable {
             // A response that is being sent counts, and so does the work of a client that has left.
             responder.held = share
             await MemoryAccount.$current.withValue(share?.memory) {
-                await RowScope.$current.withValue(principal.rowScope) { await handler(request, responder, principal) }
+                await RowScope.$current.withValue(principal.rowScope) {
+                    do throws(RelayError) {
+                        try await handler(request, responder, principal)
+                    } catch {
+                        responder.refuse(error)
+                    }
+                }
             }
             withExtendedLifetime(share) {}
         }
+    }
+
+    /// The principal, whose checks are off if the configuration of a test says so.
+    private func configured(_ principal: Principal) -> Principal {
+        #if DEBUG
+            var principal = principal
+            principal.isUnchecked = !access.hasHandlerChecks
+        #endif
+        return principal
     }
 }
 

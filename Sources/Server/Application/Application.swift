@@ -6,6 +6,7 @@ import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
+import Synchronization
 
 /// The whole server: `chatterd serve` runs it, and the tests start it on port 0.
 public final class Application: Sendable {
@@ -257,5 +258,27 @@ public final class Application: Sendable {
     /// Cuts off all connections. The replies that are not stored are lost.
     public func abort() {
         server.abort()
+    }
+}
+
+/// The step of the start that failed and the reason, as a sentence for the operator.
+public struct StartError: Error, Sendable, CustomStringConvertible {
+    /// The sentence.
+    public let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Whether the server accepts prompts, for `/readyz`. Safe on any thread.
+final class ServerState: Sendable {
+    private let draining = Atomic<Bool>(false)
+
+    /// Whether the server is stopping.
+    var isDraining: Bool { draining.load(ordering: .relaxed) }
+
+    func drain() {
+        draining.store(true, ordering: .relaxed)
     }
 }

@@ -19,106 +19,104 @@ struct DoorConversationRoutes: Sendable {
     /// The size up to which the items of a conversation are listed, in bytes.
     let limit: Int
 
-    /// The handler of an operation, and the scope that it needs.
-    func handler(of operation: DoorConversationOperation) -> (handler: AuthorizedHandler, scope: Scope) {
+    /// The scope that an operation needs.
+    func scope(of operation: DoorConversationOperation) -> Scope {
         switch operation {
-        case .create: (create, .chat)
-        case .retrieve: (retrieve, .read)
-        case .change: (change, .chat)
-        case .delete: (delete, .chat)
-        case .listItems: (listItems, .read)
-        case .item: (item, .read)
+        case .retrieve, .listItems, .item: .read
+        case .create, .change, .delete: .chat
         }
     }
 
-    @Sendable private func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let owner = try principal.requiredOwner(of: request)
-            responder.annotate(Annotation.appID, owner.app)
-            guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
-            guard
-                let body = await read(
-                    request, responder, { (bytes) throws(DoorFault) in try ConversationBody(creating: bytes) })
-            else { return }
-            request.body.releaseBytes()
-            let key = ConversationKey(owner, name: "conv_" + ConversationKey.randomName())
-            try principal.check(key)
-            var title: String?
-            if case .set(let text) = body.change { title = text }
-            let entry = try await services[request].catalogue.create(key, title: title, messages: body.messages)
-            responder.respond(entry)
-        } catch {
-            responder.refuse(error)
+    /// Answers a request that reads or changes a conversation.
+    func answer(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ operation: DoorConversationOperation
+    ) async throws(RelayError) {
+        switch operation {
+        case .create: try await create(request, responder, principal)
+        case .retrieve: try await retrieve(request, responder, principal)
+        case .change: try await change(request, responder, principal)
+        case .delete: try await delete(request, responder, principal)
+        case .listItems: try await listItems(request, responder, principal)
+        case .item: try await item(request, responder, principal)
         }
     }
 
-    @Sendable private func retrieve(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try principal.conversation(ofPath: request)
-            responder.respond(try await services[request].catalogue.entry(of: key))
-        } catch {
-            responder.refuse(error)
-        }
+    private func create(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let owner = try principal.requiredOwner(of: request)
+        responder.annotate(Annotation.appID, owner.app)
+        guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
+        guard
+            let body = await read(
+                request, responder, { (bytes) throws(DoorFault) in try ConversationBody(creating: bytes) })
+        else { return }
+        request.body.releaseBytes()
+        let key = ConversationKey(owner, name: "conv_" + ConversationKey.randomName())
+        try principal.check(key)
+        var title: String?
+        if case .set(let text) = body.change { title = text }
+        let entry = try await services[request].catalogue.create(key, title: title, messages: body.messages)
+        responder.respond(entry)
     }
 
-    @Sendable private func change(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try principal.conversation(ofPath: request)
-            guard
-                let body = await read(
-                    request, responder, { (bytes) throws(DoorFault) in try ConversationBody(changing: bytes) })
-            else { return }
-            responder.respond(try await services[request].catalogue.change(key, ConversationChange(title: body.change)))
-        } catch {
-            responder.refuse(error)
-        }
+    private func retrieve(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.respond(try await services[request].catalogue.entry(of: key))
     }
 
-    @Sendable private func delete(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try principal.conversation(ofPath: request)
-            responder.annotate(Annotation.appID, key.owner.app)
-            try await audit.recordDeletion(of: key, by: principal.credential.actor)
-            try await services[request].chat.deleteConversation(key)
-            var body = ByteBuffer()
-            body.appendJSON { json in
-                json.object { json in
-                    json.member("id", key.name)
-                    json.member("object", "conversation.deleted")
-                    json.member("deleted", true)
-                }
+    private func change(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        guard
+            let body = await read(
+                request, responder, { (bytes) throws(DoorFault) in try ConversationBody(changing: bytes) })
+        else { return }
+        responder.respond(try await services[request].catalogue.change(key, ConversationChange(title: body.change)))
+    }
+
+    private func delete(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        try await audit.recordDeletion(of: key, by: principal.credential.actor)
+        try await services[request].chat.deleteConversation(key)
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.member("id", key.name)
+                json.member("object", "conversation.deleted")
+                json.member("deleted", true)
             }
-            responder.respond(json: body)
-        } catch {
-            responder.refuse(error)
         }
+        responder.respond(json: body)
     }
 
     /// Lists the items that the next response of the conversation follows.
-    @Sendable private func listItems(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try principal.conversation(ofPath: request)
-            let page = try request.itemPage()
-            let (items, reservation) = try await items(of: key, request)
-            try responder.respond(items, page, memory: reservation)
-        } catch {
-            responder.refuse(error)
-        }
+    private func listItems(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        let page = try request.itemPage()
+        let (items, reservation) = try await items(of: key, request)
+        try responder.respond(items, page, memory: reservation)
     }
 
     /// Reads an item of the list.
-    @Sendable private func item(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try principal.conversation(ofPath: request)
-            let (items, reservation) = try await items(of: key, request)
-            var body = ByteBuffer()
-            guard let id = request.parameters.last, items.append(item: id, to: &body) else {
-                throw RelayError(.replyNotFound, "The conversation has no item with this id.")
-            }
-            responder.respond(json: body, fields: [.cacheControl: "no-store"], memory: reservation)
-        } catch {
-            responder.refuse(error)
+    private func item(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        let (items, reservation) = try await items(of: key, request)
+        var body = ByteBuffer()
+        guard let id = request.parameters.last, items.append(item: id, to: &body) else {
+            throw RelayError(.replyNotFound, "The conversation has no item with this id.")
         }
+        responder.respond(json: body, fields: [.cacheControl: "no-store"], memory: reservation)
     }
 
     private func items(

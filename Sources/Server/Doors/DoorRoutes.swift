@@ -21,101 +21,106 @@ struct DoorRoutes: Sendable {
     /// The model of a request that names no model; `nil` if a request must name one.
     let defaultModel: String?
 
-    /// The handler of an endpoint, and the scope that it needs.
-    func handler(of endpoint: DoorEndpoint) -> (handler: AuthorizedHandler, scope: Scope) {
+    /// The scope that an operation needs.
+    func scope(of operation: DoorEndpoint.Operation) -> Scope {
+        switch operation {
+        case .ask, .pass, .translate, .refuse: .chat
+        case .models, .model, .show, .count, .version: .read
+        case .change: .admin
+        case .response(let operation, _): responses.scope(of: operation)
+        case .conversation(let operation): doorConversations.scope(of: operation)
+        }
+    }
+
+    /// Answers a request to an endpoint.
+    func answer(
+        _ request: Request, _ responder: Responder, _ principal: Principal, at endpoint: DoorEndpoint
+    ) async throws(RelayError) {
         switch endpoint.operation {
-        case .ask(let translator):
-            ({ await ask($0, $1, $2, translator, endpoint) }, .chat)
-        case .count(let translator):
-            ({ request, responder, _ in await count(request, responder, translator) }, .read)
-        case .models(let lister):
-            ({ request, responder, principal in await list(request, responder, principal, lister) }, .read)
-        case .model(let lister):
-            (
-                { request, responder, principal in
-                    await describe(request.parameter ?? "", request, responder, principal, lister)
-                }, .read
-            )
-        case .show(let lister):
-            ({ request, responder, principal in await show(request, responder, principal, lister, endpoint) }, .read)
+        case .ask(let translator): try await ask(request, responder, principal, translator, endpoint)
+        case .count(let translator): await count(request, responder, translator)
+        case .models(let lister): await list(request, responder, principal, lister)
+        case .model(let lister): await describe(request.parameter ?? "", request, responder, principal, lister)
+        case .show(let lister): try await show(request, responder, principal, lister, endpoint)
         case .response(let operation, let translator):
-            responses.handler(of: operation, translator)
-        case .conversation(let operation): doorConversations.handler(of: operation)
-        case .pass:
-            ({ await passing.pass($0, $1, $2, to: endpoint.path) }, .chat)
+            try await responses.answer(request, responder, principal, operation, translator)
+        case .conversation(let operation):
+            try await doorConversations.answer(request, responder, principal, operation)
+        case .pass: try await passing.pass(request, responder, principal, to: endpoint.path)
         case .translate(let translator):
-            ({ await passing.pass($0, $1, $2, as: translator, at: endpoint.path) }, .chat)
-        case .change(let change):
-            ({ await ollamaModels.change(change, at: endpoint, $0, $1, $2) }, .admin)
-        case .refuse(let fault):
-            ({ _, responder, _ in responder.refuse(fault) }, .chat)
+            try await passing.pass(request, responder, principal, as: translator, at: endpoint.path)
+        case .change(let change): await ollamaModels.change(change, at: endpoint, request, responder, principal)
+        case .refuse(let fault): responder.refuse(fault)
         case .version:
-            (
-                { _, responder, _ in
-                    var body = ByteBuffer()
-                    body.appendJSON { json in json.object { $0.member("version", Version.current) } }
-                    responder.respond(json: body)
-                }, .read
-            )
+            var body = ByteBuffer()
+            body.appendJSON { json in json.object { $0.member("version", Version.current) } }
+            responder.respond(json: body)
         }
     }
 
     // MARK: - Answers
 
-    /// Asks the model, and answers in the form of the door.
+    /// Asks the model, and answers in the form of the door. A request that a door only passes on is passed on.
     private func ask(
         _ request: Request, _ responder: Responder, _ principal: Principal, _ translator: any ChatTranslator,
         _ endpoint: DoorEndpoint
-    ) async {
-        var model = ""
-        do throws(RelayError) {
-            guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
-            guard var asked = await translate(request, responder, translator) else { return }
-            model = try self.model(of: asked.chat)
-            asked.chat.model = model
-            guard !asked.isPassed else {
-                if let answer = asked.loadAnswer, await isWithoutOllama(model, request) {
-                    respondLoaded(model, answer, to: responder)
-                    return
-                }
-                await passing.pass(request, responder, principal, to: endpoint.path)
+    ) async throws(RelayError) {
+        guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
+        guard var asked = await translate(request, responder, translator) else { return }
+        let model = try self.model(of: asked.chat)
+        guard !asked.isPassed else {
+            if let answer = asked.loadAnswer, await isWithoutOllama(model, request) {
+                respondLoaded(model, answer, to: responder)
                 return
             }
-            try principal.check(model: model)
-            asked.chat.onDisconnect = asked.isBackground ? .finish : try request.disconnectPolicy(unless: nil)
-            let kept = asked.keep(createdAt: Int(WallClock.nanoseconds() / 1_000_000_000))
-            let key = try request.idempotencyKey()
-            request.body.releaseBytes()
-            let service = services[request]
-            let place = try await conversations.place(&asked, request, principal, service, to: responder)
-            let named = place.conversation
-            let prompt: AcceptedPrompt
-            // What a response repeats of its request is kept with a prompt of its own.
-            if kept == nil, let reply = try await conversations.reply(repeatedBy: asked, at: place, key: key, service) {
-                prompt = .started(
-                    try await service.chat.regenerate(
-                        reply, model: model, onDisconnect: asked.chat.onDisconnect, onInterrupt: asked.chat.onInterrupt,
-                        meter: principal.meter))
-            } else {
-                let owner = try principal.owner(of: request)
-                let conversation = named ?? .stateless(of: owner, named: request.statelessName(key: key))
-                prompt = try await service.chat.accept(
-                    asked.chat, in: conversation, key: key, meter: principal.meter)
-            }
-            request.body.release()
-            var form = DoorForm(
-                translator: translator, stream: asked.chat.stream, includesUsage: asked.includesUsage, model: model,
-                conversation: named.flatMap { $0.isStateless ? nil : $0.name })
-            (form.kept, form.isBackground) = (kept, asked.isBackground)
-            let watch = service.watch(principal)
-            switch prompt {
-            case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)
-            case .known(let reply) where form.isBackground && !form.stream:
-                try await responses.describe(reply, for: principal, to: responder, by: service)
-            case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
-            }
+            try await passing.pass(request, responder, principal, to: endpoint.path)
+            return
+        }
+        asked.chat.model = model
+        do throws(RelayError) {
+            try await answer(&asked, request, responder, principal, translator)
         } catch {
-            responder.refuse(responder.worded(error, model: model))
+            throw responder.worded(error, model: model)
+        }
+    }
+
+    /// Starts the reply to a request that names its model, or finds the one that was started before, and answers with it.
+    private func answer(
+        _ asked: inout DoorRequest, _ request: Request, _ responder: Responder, _ principal: Principal,
+        _ translator: any ChatTranslator
+    ) async throws(RelayError) {
+        let model = asked.chat.model
+        try principal.check(model: model)
+        asked.chat.onDisconnect = asked.isBackground ? .finish : try request.disconnectPolicy(unless: nil)
+        let kept = asked.keep(createdAt: Int(WallClock.nanoseconds() / 1_000_000_000))
+        let key = try request.idempotencyKey()
+        request.body.releaseBytes()
+        let service = services[request]
+        let place = try await conversations.place(&asked, request, principal, service, to: responder)
+        let named = place.conversation
+        let prompt: AcceptedPrompt
+        // What a response repeats of its request is kept with a prompt of its own.
+        if kept == nil, let reply = try await conversations.reply(repeatedBy: asked, at: place, key: key, service) {
+            prompt = .started(
+                try await service.chat.regenerate(
+                    reply, model: model, onDisconnect: asked.chat.onDisconnect, onInterrupt: asked.chat.onInterrupt,
+                    meter: principal.meter))
+        } else {
+            let owner = try principal.owner(of: request)
+            let conversation = named ?? .stateless(of: owner, named: request.statelessName(key: key))
+            prompt = try await service.chat.accept(asked.chat, in: conversation, key: key, meter: principal.meter)
+        }
+        request.body.release()
+        var form = DoorForm(
+            translator: translator, stream: asked.chat.stream, includesUsage: asked.includesUsage, model: model,
+            conversation: named.flatMap { $0.isStateless ? nil : $0.name })
+        (form.kept, form.isBackground) = (kept, asked.isBackground)
+        let watch = service.watch(principal)
+        switch prompt {
+        case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)
+        case .known(let reply) where form.isBackground && !form.stream:
+            try await responses.describe(reply, for: principal, to: responder, by: service)
+        case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
         }
     }
 
@@ -186,18 +191,14 @@ struct DoorRoutes: Sendable {
     private func show(
         _ request: Request, _ responder: Responder, _ principal: Principal, _ lister: any ModelLister,
         _ endpoint: DoorEndpoint
-    ) async {
-        do throws(RelayError) {
-            // Old clients name the model `name`.
-            let passed = try await PassedPrompt.reading(request.body.bytes, naming: ["model", "name"])
-            guard await find(passed.model, request, principal) != nil,
-                await ollamaModels.describe(passed, at: endpoint, request, responder, principal)
-            else {
-                await describe(passed.model, request, responder, principal, lister)
-                return
-            }
-        } catch {
-            responder.refuse(error)
+    ) async throws(RelayError) {
+        // Old clients name the model `name`.
+        let passed = try await PassedPrompt.reading(request.body.bytes, naming: ["model", "name"])
+        guard await find(passed.model, request, principal) != nil,
+            await ollamaModels.describe(passed, at: endpoint, request, responder, principal)
+        else {
+            await describe(passed.model, request, responder, principal, lister)
+            return
         }
     }
 

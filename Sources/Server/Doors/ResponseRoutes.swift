@@ -14,93 +14,87 @@ struct ResponseRoutes: Sendable {
     let sender: DoorSender
     let memory: MemoryBudget
 
-    /// The handler of an operation, and the scope that it needs.
-    func handler(
-        of operation: ResponseOperation, _ translator: any ChatTranslator
-    ) -> (handler: AuthorizedHandler, scope: Scope) {
+    /// The scope that an operation needs.
+    func scope(of operation: ResponseOperation) -> Scope {
         switch operation {
-        case .retrieve: ({ await retrieve($0, $1, $2, translator) }, .read)
-        case .cancel: ({ await cancel($0, $1, $2) }, .chat)
-        case .delete: ({ await delete($0, $1, $2) }, .chat)
-        case .listInput: ({ await listInput($0, $1, $2) }, .read)
+        case .retrieve, .listInput: .read
+        case .cancel, .delete: .chat
+        }
+    }
+
+    /// Answers a request that reads or changes a response.
+    func answer(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ operation: ResponseOperation,
+        _ translator: any ChatTranslator
+    ) async throws(RelayError) {
+        switch operation {
+        case .retrieve: try await retrieve(request, responder, principal, translator)
+        case .cancel: try await cancel(request, responder, principal)
+        case .delete: try await delete(request, responder, principal)
+        case .listInput: try await listInput(request, responder, principal)
         }
     }
 
     /// Describes the response, or streams it: from its beginning, or after an event.
     private func retrieve(
         _ request: Request, _ responder: Responder, _ principal: Principal, _ translator: any ChatTranslator
-    ) async {
-        do throws(RelayError) {
-            let service = services[request]
-            let reply = try await find(request, responder, principal)
-            guard try request.boolean("stream") else {
-                try await describe(reply, for: principal, to: responder, by: service)
-                return
-            }
-            var context = try await context(of: reply, for: principal, by: service)
-            do throws(DoorFault) {
-                if let text = request.head.target.queryItem("starting_after") { try context.resume(after: text) }
-            } catch {
-                responder.refuse(error)
-                return
-            }
-            // A client that has left must not keep the reply running.
-            guard responder.isWaiting else { return }
-            await sender.resume(
-                reply, context, as: translator, by: service.chat, to: responder, until: service.watch(principal))
+    ) async throws(RelayError) {
+        let service = services[request]
+        let reply = try await find(request, responder, principal)
+        guard try request.boolean("stream") else {
+            try await describe(reply, for: principal, to: responder, by: service)
+            return
+        }
+        var context = try await context(of: reply, for: principal, by: service)
+        do throws(DoorFault) {
+            if let text = request.head.target.queryItem("starting_after") { try context.resume(after: text) }
         } catch {
             responder.refuse(error)
+            return
         }
+        // A client that has left must not keep the reply running.
+        guard responder.isWaiting else { return }
+        await sender.resume(
+            reply, context, as: translator, by: service.chat, to: responder, until: service.watch(principal))
     }
 
     /// Stops the response. One that is over stays as it is.
-    private func cancel(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let service = services[request]
-            let reply = try await service.chat.stop(try await find(request, responder, principal))
-            try await describe(reply, for: principal, to: responder, by: service)
-        } catch {
-            responder.refuse(error)
-        }
+    private func cancel(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let service = services[request]
+        let reply = try await service.chat.stop(try await find(request, responder, principal))
+        try await describe(reply, for: principal, to: responder, by: service)
     }
 
     /// Removes the response with its input.
-    private func delete(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let service = services[request]
-            let reply = try await service.chat.stop(try await find(request, responder, principal))
-            let conversation = reply.turn.conversation
-            if conversation.isStateless {
-                try await service.chat.deleteConversation(conversation)
-            } else {
-                try await service.archive.remove(reply)
-            }
-            var body = ByteBuffer()
-            body.appendJSON { json in
-                json.object { json in
-                    json.member("id", "resp_\(reply.id)")
-                    json.member("object", "response")
-                    json.member("deleted", true)
-                }
-            }
-            responder.respond(json: body)
-        } catch {
-            responder.refuse(error)
+    private func delete(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let service = services[request]
+        let reply = try await service.chat.stop(try await find(request, responder, principal))
+        let conversation = reply.turn.conversation
+        if conversation.isStateless {
+            try await service.chat.deleteConversation(conversation)
+        } else {
+            try await service.archive.remove(reply)
         }
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.member("id", "resp_\(reply.id)")
+                json.member("object", "response")
+                json.member("deleted", true)
+            }
+        }
+        responder.respond(json: body)
     }
 
     /// Lists the items of the input.
-    private func listInput(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let reply = try await find(request, responder, principal)
-            // Who may read only this reply may not read its prompt.
-            try principal.check(reply.turn.conversation)
-            let page = try request.itemPage()
-            let (rows, reservation) = try await services[request].archive.prompts(of: reply)
-            try responder.respond(await ItemList.listing(rows), page, memory: reservation)
-        } catch {
-            responder.refuse(error)
-        }
+    private func listInput(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError)
+    {
+        let reply = try await find(request, responder, principal)
+        // Who may read only this reply may not read its prompt.
+        try principal.check(reply.turn.conversation)
+        let page = try request.itemPage()
+        let (rows, reservation) = try await services[request].archive.prompts(of: reply)
+        try responder.respond(await ItemList.listing(rows), page, memory: reservation)
     }
 
     // MARK: - Pieces

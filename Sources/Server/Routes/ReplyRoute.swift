@@ -13,75 +13,61 @@ struct ReplyRoute: Sendable {
     let memory: MemoryBudget
 
     /// Streams the reply from its start or from the position of the client, or describes it as JSON.
-    @Sendable func read(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let service = services[request].chat
-            let position = try request.lastPosition(ReplyPosition.init(parsing:))
-            let showsQueue = try request.queueEvents(unless: nil)
-            let reply = try await find(request, responder, principal)
-            guard !request.wantsJSON else {
-                let reservation = memory.charge(0)
-                let page = try await service.readWhole(reply, in: reservation)
-                let json = await LongWork.run(on: page.size) { ReplyDocument(reply, page).json }
-                responder.respond(json: json, fields: Self.momentary, memory: reservation)
-                return
-            }
-            if let position, try await hasAll(reply, upTo: position, service) {
-                // HTML Standard 9.2.3: only 204 keeps a browser from coming back.
-                responder.respond(.noContent, fields: Self.momentary)
-                return
-            }
-            guard request.method != .head else {
-                responder.stream(.ok, fields: ReplySender.streamFields(for: reply.id)).finish()
-                return
-            }
-            // A client that has left must not keep the reply running.
-            guard responder.isWaiting else { return }
-            var start = position ?? ReplyPosition(attempt: reply.attempt)
-            start.isEnd = false
-            sender.resume(
-                reply, from: start, showsQueue: showsQueue, by: service, to: responder,
-                until: services[request].watch(principal))
-        } catch {
-            responder.refuse(error)
+    @Sendable func read(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let service = services[request].chat
+        let position = try request.lastPosition(ReplyPosition.init(parsing:))
+        let showsQueue = try request.queueEvents(unless: nil)
+        let reply = try await find(request, responder, principal)
+        guard !request.wantsJSON else {
+            let reservation = memory.charge(0)
+            let page = try await service.readWhole(reply, in: reservation)
+            let json = await LongWork.run(on: page.size) { ReplyDocument(reply, page).json }
+            responder.respond(json: json, fields: Self.momentary, memory: reservation)
+            return
         }
+        if let position, try await hasAll(reply, upTo: position, service) {
+            // HTML Standard 9.2.3: only 204 keeps a browser from coming back.
+            responder.respond(.noContent, fields: Self.momentary)
+            return
+        }
+        guard request.method != .head else {
+            responder.stream(.ok, fields: ReplySender.streamFields(for: reply.id)).finish()
+            return
+        }
+        // A client that has left must not keep the reply running.
+        guard responder.isWaiting else { return }
+        var start = position ?? ReplyPosition(attempt: reply.attempt)
+        start.isEnd = false
+        sender.resume(
+            reply, from: start, showsQueue: showsQueue, by: service, to: responder,
+            until: services[request].watch(principal))
     }
 
     /// Stops the reply.
-    @Sendable func stop(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let reply = try await services[request].chat.stop(try await find(request, responder, principal))
-            responder.respond(reply.state == nil ? .accepted : .ok, json: ReplyDocument(reply).json)
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func stop(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let reply = try await services[request].chat.stop(try await find(request, responder, principal))
+        responder.respond(reply.state == nil ? .accepted : .ok, json: ReplyDocument(reply).json)
     }
 
     /// Starts another reply to the same prompt.
-    @Sendable func regenerate(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let body = try await decode(request)
-            let policy = try request.disconnectPolicy(unless: body.onDisconnect)
-            let form = ReplyForm(
-                stream: body.stream, showsQueue: try request.queueEvents(unless: body.queueEvents))
-            let old = try await find(request, responder, principal)
-            try principal.check(model: body.model ?? old.model)
-            let reply = try await services[request].chat.regenerate(
-                old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt, meter: principal.meter)
-            await sender.start(reply, as: form, to: responder, until: services[request].watch(principal))
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func regenerate(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let body = try await decode(request)
+        let policy = try request.disconnectPolicy(unless: body.onDisconnect)
+        let form = ReplyForm(
+            stream: body.stream, showsQueue: try request.queueEvents(unless: body.queueEvents))
+        let old = try await find(request, responder, principal)
+        try principal.check(model: body.model ?? old.model)
+        let reply = try await services[request].chat.regenerate(
+            old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt, meter: principal.meter)
+        await sender.start(reply, as: form, to: responder, until: services[request].watch(principal))
     }
 
     /// Continues the conversation from this reply.
-    @Sendable func choose(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            try await services[request].chat.choose(try await find(request, responder, principal))
-            responder.respondEmptyObject()
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func choose(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        try await services[request].chat.choose(try await find(request, responder, principal))
+        responder.respondEmptyObject()
     }
 
     /// Whether a client with this position has the complete reply.

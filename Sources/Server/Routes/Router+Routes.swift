@@ -5,6 +5,7 @@ import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdPostgresStore
+import ChatterdRelay
 
 extension Router {
     /// The table of routes, with the scope that each of them needs.
@@ -65,11 +66,13 @@ extension Router {
     /// - Parameter namesApps: whether `User-Agent` names the app of a request that names none.
     private mutating func addDoors(_ doors: DoorRoutes, namesApps: Bool, _ access: AccessControl) {
         for endpoint in Door.allCases.flatMap(\.dialect.endpoints) {
-            let (handler, scope) = doors.handler(of: endpoint)
+            let scope = doors.scope(of: endpoint.operation)
             on(
                 endpoint.method, endpoint.path, check: { head in access.check(head, for: scope) },
-                access.require(scope, permitsLinks: endpoint.namesWhatItReads) { request, responder, principal in
-                    await handler(namesApps ? UserAgentApp.naming(request, principal) : request, responder, principal)
+                access.require(scope, permitsLinks: endpoint.namesWhatItReads) {
+                    (request, responder, principal) throws(RelayError) in
+                    let request = namesApps ? UserAgentApp.naming(request, principal) : request
+                    try await doors.answer(request, responder, principal, at: endpoint)
                 })
         }
     }

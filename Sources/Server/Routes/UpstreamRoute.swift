@@ -29,69 +29,50 @@ struct UpstreamRoute: Sendable {
     }
 
     /// Shows a model server.
-    @Sendable func show(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            responder.respond(json: document(try entry(request)))
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func show(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        responder.respond(json: document(try entry(request)))
     }
 
     /// Adds a model server.
-    @Sendable func add(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            guard let description = try await read(request, named: nil, responder) else { return }
-            try await registry.add(
-                description.name, description.document(defaults: configuration.defaults),
-                by: principal.credential.actor)
-            let location = FieldValue(validating: "\(Route.upstreams.rawValue)/\(description.name)")
-            responder.respond(
-                .created, json: document(try entry(description.name)),
-                fields: location.map { [.location: $0] } ?? [:])
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func add(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        guard let description = try await read(request, named: nil, responder) else { return }
+        try await registry.add(
+            description.name, description.document(defaults: configuration.defaults),
+            by: principal.credential.actor)
+        let location = FieldValue(validating: "\(Route.upstreams.rawValue)/\(description.name)")
+        responder.respond(
+            .created, json: document(try entry(description.name)),
+            fields: location.map { [.location: $0] } ?? [:])
     }
 
     /// Replaces a model server.
-    @Sendable func replace(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let name = try changeable(request)
-            guard let description = try await read(request, named: name, responder) else { return }
-            try await registry.replace(
-                name, description.document(defaults: configuration.defaults), by: principal.credential.actor)
-            responder.respond(json: document(try entry(name)))
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func replace(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError)
+    {
+        let name = try changeable(request)
+        guard let description = try await read(request, named: name, responder) else { return }
+        try await registry.replace(
+            name, description.document(defaults: configuration.defaults), by: principal.credential.actor)
+        responder.respond(json: document(try entry(name)))
     }
 
     /// Removes a model server.
-    @Sendable func remove(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            try await registry.remove(try changeable(request), by: principal.credential.actor)
-            responder.respondEmptyObject()
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func remove(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        try await registry.remove(try changeable(request), by: principal.credential.actor)
+        responder.respondEmptyObject()
     }
 
     /// Asks a model server for its models and for a token.
-    @Sendable func test(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let entry = try entry(request)
-            let model = try Self.model(in: try request.smallBody)
-            let upstreams = services[request].upstreams.directory.upstreams
-            var outcome = UpstreamProbe.Outcome()
-            if let upstream = upstreams.first(where: { $0.description.name == entry.name }) {
-                outcome = await UpstreamProbe.run(upstream, model: model, on: request.shard)
-            } else {
-                outcome.problem = entry.problem ?? "It was only just added. Try again."
-            }
-            responder.respond(json: outcome.document)
-        } catch {
-            responder.refuse(error)
+    @Sendable func test(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let entry = try entry(request)
+        let model = try Self.model(in: try request.smallBody)
+        let upstreams = services[request].upstreams.directory.upstreams
+        var outcome = UpstreamProbe.Outcome()
+        if let upstream = upstreams.first(where: { $0.description.name == entry.name }) {
+            outcome = await UpstreamProbe.run(upstream, model: model, on: request.shard)
+        } else {
+            outcome.problem = entry.problem ?? "It was only just added. Try again."
         }
+        responder.respond(json: outcome.document)
     }
 
     // MARK: - Parts

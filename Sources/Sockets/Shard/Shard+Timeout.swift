@@ -43,3 +43,8 @@ private final class TimeoutRace<Value: Sendable> {
         continuation.take()?.resume(returning: result)
     }
 }
+
+/// An operation that took longer than `Shard.withTimeout` allowed.
+public struct TimeoutError: Error, Sendable, Hashable {
+    public init() {}
+}

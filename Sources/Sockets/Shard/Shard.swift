@@ -380,3 +380,15 @@ public final class Shard: TaskExecutor, Confinement, @unchecked Sendable {
         pool.append(consume buffer)
     }
 }
+
+/// A descriptor that a shard watches, and its slot there.
+public struct Registration: Sendable {
+    let slot: Int
+    let descriptor: Int32
+}
+
+/// Reads and writes a descriptor that a shard watches.
+public protocol ReadinessHandler: AnyObject {
+    /// The descriptor became ready. Called on the shard.
+    func becameReady(_ readiness: Readiness)
+}

@@ -13,25 +13,21 @@ struct AuditRoute: Sendable {
     let registry: AccessRegistry
 
     /// Lists the newest entries of the audit log, or those before the entry of `?before=`.
-    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let limit = try request.queryNumber("limit", in: 1...AppKeyStore.auditLimit) ?? Self.standardLimit
-            let before = try request.queryNumber("before", in: 1...Int.max)
-            let entries = try await registry.store.auditEntries(before: before, limit: limit)
-            var body = ByteBuffer()
-            body.appendJSON { json in
-                json.object { json in
-                    json.array("entries") { json in
-                        for entry in entries {
-                            json.object { entry.write(to: &$0) }
-                        }
+    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let limit = try request.queryNumber("limit", in: 1...AppKeyStore.auditLimit) ?? Self.standardLimit
+        let before = try request.queryNumber("before", in: 1...Int.max)
+        let entries = try await registry.store.auditEntries(before: before, limit: limit)
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.array("entries") { json in
+                    for entry in entries {
+                        json.object { entry.write(to: &$0) }
                     }
                 }
             }
-            responder.respond(json: body)
-        } catch {
-            responder.refuse(error)
         }
+        responder.respond(json: body)
     }
 }
 

@@ -15,65 +15,49 @@ struct KeyRoute: Sendable {
     let registry: AccessRegistry
 
     /// Lists the keys of all apps, or of the app of `?app=`.
-    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let app = request.head.target.queryItem("app")
-            try app?.requireName("app", upTo: Owner.maximumAppLength)
-            let keys = try await registry.store.list(app: app)
-            var body = ByteBuffer()
-            body.appendJSON { json in
-                json.object { json in
-                    json.array("keys") { json in
-                        for key in keys {
-                            json.object { key.write(to: &$0) }
-                        }
+    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let app = request.head.target.queryItem("app")
+        try app?.requireName("app", upTo: Owner.maximumAppLength)
+        let keys = try await registry.store.list(app: app)
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.array("keys") { json in
+                    for key in keys {
+                        json.object { key.write(to: &$0) }
                     }
                 }
             }
-            responder.respond(json: body, fields: Self.secret)
-        } catch {
-            responder.refuse(error)
         }
+        responder.respond(json: body, fields: Self.secret)
     }
 
     /// Makes a key. The answer has its text, which is shown once.
-    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            try request.requireJSON(like: #"{"app":"shop","scopes":["chat","read","tokens"]}"#)
-            let grant = try Self.grant(of: try request.smallBody, now: registry.seconds())
-            let made = try await registry.store.create(grant, by: principal.credential.actor)
-            Self.respond(.created, made.key, made.text, to: responder)
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        try request.requireJSON(like: #"{"app":"shop","scopes":["chat","read","tokens"]}"#)
+        let grant = try Self.grant(of: try request.smallBody, now: registry.seconds())
+        let made = try await registry.store.create(grant, by: principal.credential.actor)
+        Self.respond(.created, made.key, made.text, to: responder)
     }
 
     /// Revokes a key.
-    @Sendable func revoke(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let id = request.parameter ?? ""
-            guard let key = try await registry.store.revoke(id, by: principal.credential.actor) else {
-                throw Self.unknown
-            }
-            Self.respond(.ok, key, nil, to: responder)
-        } catch {
-            responder.refuse(error)
+    @Sendable func revoke(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let id = request.parameter ?? ""
+        guard let key = try await registry.store.revoke(id, by: principal.credential.actor) else {
+            throw Self.unknown
         }
+        Self.respond(.ok, key, nil, to: responder)
     }
 
     /// Makes a key with the same properties. The old one stays valid for the overlap.
-    @Sendable func rotate(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let object = try RequestObject(try request.smallBody, members: ["overlap"])
-            let overlap = try object.number("overlap", in: 0...Self.maximumLifetime) ?? Self.standardOverlap
-            let made = try await registry.store.rotate(
-                request.parameter ?? "", overlap: .seconds(overlap), by: principal.credential.actor,
-                now: registry.seconds())
-            guard let made else { throw Self.unknown }
-            Self.respond(.created, made.key, made.text, to: responder)
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func rotate(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let object = try RequestObject(try request.smallBody, members: ["overlap"])
+        let overlap = try object.number("overlap", in: 0...Self.maximumLifetime) ?? Self.standardOverlap
+        let made = try await registry.store.rotate(
+            request.parameter ?? "", overlap: .seconds(overlap), by: principal.credential.actor,
+            now: registry.seconds())
+        guard let made else { throw Self.unknown }
+        Self.respond(.created, made.key, made.text, to: responder)
     }
 
     private static let unknown = RelayError(

@@ -15,28 +15,24 @@ struct LinkRoute: Sendable {
     let registry: AccessRegistry
 
     /// Makes a link to a reply, or to a conversation, that the principal may read.
-    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let object = try RequestObject(try request.smallBody, members: ["reply", "conversation", "expires_in"])
-            guard let owner = principal.owner, !principal.credential.isLink else {
-                throw RelayError(AccessError(.forbidden, "Only a key of an app, a token or a session makes links."))
-            }
-            let (target, path) = try await target(of: object, owner, principal, request)
-            let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
-            let link = try await registry.makeLink(
-                to: target, of: owner, by: principal.credential, lifetime: Int64(lifetime), until: principal.expiresAt)
-            var body = ByteBuffer()
-            body.appendJSON { json in
-                json.object { json in
-                    json.member("url", "\(path)?link=\(link.text)")
-                    json.member("link", link.text)
-                    json.member("expires_in", Int(link.lifetime))
-                }
-            }
-            responder.respond(.created, json: body, fields: [.cacheControl: "no-store"])
-        } catch {
-            responder.refuse(error)
+    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let object = try RequestObject(try request.smallBody, members: ["reply", "conversation", "expires_in"])
+        guard let owner = principal.owner, !principal.credential.isLink else {
+            throw RelayError(AccessError(.forbidden, "Only a key of an app, a token or a session makes links."))
         }
+        let (target, path) = try await target(of: object, owner, principal, request)
+        let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
+        let link = try await registry.makeLink(
+            to: target, of: owner, by: principal.credential, lifetime: Int64(lifetime), until: principal.expiresAt)
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.member("url", "\(path)?link=\(link.text)")
+                json.member("link", link.text)
+                json.member("expires_in", Int(link.lifetime))
+            }
+        }
+        responder.respond(.created, json: body, fields: [.cacheControl: "no-store"])
     }
 
     private func target(

@@ -17,22 +17,18 @@ struct SessionRoute: Sendable {
     let administrator: String?
 
     /// Exchanges the credential of the request for a session, which lives no longer than the credential.
-    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let object = try RequestObject(try request.smallBody, members: ["expires_in"])
-            guard let credential = StoredCredential(principal.credential, administrator: administrator) else {
-                throw RelayError(
-                    AccessError(.unauthorized, "A session is made with a key or a token, as Authorization: Bearer."))
-            }
-            let now = registry.seconds()
-            let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
-            let end = min(now + Int64(lifetime), principal.expiresAt ?? .max)
-            let value = try await registry.sessions.create(credential, of: principal, expiresAt: end)
-            let fields = Self.fields(value, lifetime: end - now, request)
-            responder.respond(.created, json: Self.document(principal, expiresAt: end), fields: fields)
-        } catch {
-            responder.refuse(error)
+    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let object = try RequestObject(try request.smallBody, members: ["expires_in"])
+        guard let credential = StoredCredential(principal.credential, administrator: administrator) else {
+            throw RelayError(
+                AccessError(.unauthorized, "A session is made with a key or a token, as Authorization: Bearer."))
         }
+        let now = registry.seconds()
+        let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
+        let end = min(now + Int64(lifetime), principal.expiresAt ?? .max)
+        let value = try await registry.sessions.create(credential, of: principal, expiresAt: end)
+        let fields = Self.fields(value, lifetime: end - now, request)
+        responder.respond(.created, json: Self.document(principal, expiresAt: end), fields: fields)
     }
 
     /// Describes the principal of the request.

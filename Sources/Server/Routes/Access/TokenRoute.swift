@@ -15,34 +15,26 @@ struct TokenRoute: Sendable {
     let registry: AccessRegistry
 
     /// Makes a client token for a person of the app, with no more rights than the key.
-    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let object = try RequestObject(
-                try request.smallBody,
-                members: ["person", "conversations", "models", "scopes", "expires_in"] + RequestObject.limits)
-            let (owner, key) = try Self.issuer(principal)
-            let person = try object.name("person", upTo: Owner.maximumPersonLength)
-            let grant = try Self.grant(of: object, to: Owner(app: owner.app, person: person), key: key, by: principal)
-            let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
-            let token = try await registry.makeToken(
-                grant, lifetime: Int64(lifetime), until: principal.expiresAt)
-            Self.respond(token.text, lifetime: token.lifetime, to: responder)
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let object = try RequestObject(
+            try request.smallBody,
+            members: ["person", "conversations", "models", "scopes", "expires_in"] + RequestObject.limits)
+        let (owner, key) = try Self.issuer(principal)
+        let person = try object.name("person", upTo: Owner.maximumPersonLength)
+        let grant = try Self.grant(of: object, to: Owner(app: owner.app, person: person), key: key, by: principal)
+        let lifetime = try object.number("expires_in", in: 1...Self.maximumLifetime) ?? Self.standardLifetime
+        let token = try await registry.makeToken(
+            grant, lifetime: Int64(lifetime), until: principal.expiresAt)
+        Self.respond(token.text, lifetime: token.lifetime, to: responder)
     }
 
     /// Revokes all tokens of a person that were made until now, and ends their streams.
-    @Sendable func revoke(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let (owner, _) = try Self.issuer(principal)
-            let person = request.parameter ?? ""
-            try person.requireName("The name of a person", upTo: Owner.maximumPersonLength)
-            try await registry.store.revoke(Owner(app: owner.app, person: person), by: principal.credential.actor)
-            responder.respondEmptyObject()
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func revoke(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let (owner, _) = try Self.issuer(principal)
+        let person = request.parameter ?? ""
+        try person.requireName("The name of a person", upTo: Owner.maximumPersonLength)
+        try await registry.store.revoke(Owner(app: owner.app, person: person), by: principal.credential.actor)
+        responder.respondEmptyObject()
     }
 
     /// The app and the key of a principal that makes tokens.

@@ -15,17 +15,13 @@ struct UsageRoute: Sendable {
     let store: UsageStore
 
     /// Reports the use of a key with that of its people, of a person, or, for an administrator, of any key or app.
-    @Sendable func report(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let subject = try Self.subject(of: request, principal)
-            let days = try request.queryNumber("days", in: 1...UsageStore.daysLimit) ?? Self.standardDays
-            let limit = try request.queryNumber("limit", in: 1...UsageStore.ownersLimit) ?? Self.standardLimit
-            let report = try await store.report(
-                of: subject.usage, days: days, after: try Self.position(of: request), limit: limit)
-            Self.respond(report, of: subject, to: responder)
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func report(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let subject = try Self.subject(of: request, principal)
+        let days = try request.queryNumber("days", in: 1...UsageStore.daysLimit) ?? Self.standardDays
+        let limit = try request.queryNumber("limit", in: 1...UsageStore.ownersLimit) ?? Self.standardLimit
+        let report = try await store.report(
+            of: subject.usage, days: days, after: try Self.position(of: request), limit: limit)
+        Self.respond(report, of: subject, to: responder)
     }
 
     /// The subject of an answer, and the members that name it.

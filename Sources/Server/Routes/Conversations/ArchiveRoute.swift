@@ -16,72 +16,58 @@ struct ArchiveRoute: Sendable {
     let unsentLimit: Int
 
     /// Lists a page of the messages.
-    @Sendable func read(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try conversation(request, responder, principal)
-            let page = try await services[request].archive.page(of: key, try request.pageWindow())
-            responder.respond(json: page.json, fields: Self.momentary, memory: page.memory)
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func read(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let key = try conversation(request, responder, principal)
+        let page = try await services[request].archive.page(of: key, try request.pageWindow())
+        responder.respond(json: page.json, fields: Self.momentary, memory: page.memory)
     }
 
     /// Copies a branch into another conversation of the same owner.
-    @Sendable func fork(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let source = try conversation(request, responder, principal)
-            if request.body.count > 0 {
-                try request.requireJSON(like: #"{"reply":"9a3c1f52-6a0e-4c43-a1ce-6f0be9c7d3f1"}"#)
-            }
-            let fork = try ForkRequest(try request.smallBody)
-            let name = fork.conversation ?? ReplyID.random(in: Partition(of: source.owner)).description
-            let target = ConversationKey(source.owner, name: name)
-            try principal.check(target)
-            try target.requireNewName()
-            try await count(principal)
-            try await services[request].archive.fork(source, at: fork.reply, to: target, title: fork.title)
-            respond(to: responder, .created, with: target, principal)
-        } catch {
-            responder.refuse(error)
+    @Sendable func fork(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let source = try conversation(request, responder, principal)
+        if request.body.count > 0 {
+            try request.requireJSON(like: #"{"reply":"9a3c1f52-6a0e-4c43-a1ce-6f0be9c7d3f1"}"#)
         }
+        let fork = try ForkRequest(try request.smallBody)
+        let name = fork.conversation ?? ReplyID.random(in: Partition(of: source.owner)).description
+        let target = ConversationKey(source.owner, name: name)
+        try principal.check(target)
+        try target.requireNewName()
+        try await count(principal)
+        try await services[request].archive.fork(source, at: fork.reply, to: target, title: fork.title)
+        respond(to: responder, .created, with: target, principal)
     }
 
     /// Sends all rows as lines of JSON.
-    @Sendable func export(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try conversation(request, responder, principal)
-            let archive = services[request].archive
-            let export = try await archive.export(key)
-            guard request.method != .head else {
-                responder.stream(.ok, fields: Self.exportFields).finish()
-                return
-            }
-            let exporter = ConversationExporter(
-                export, from: archive, unsentLimit: unsentLimit, until: services[request].watch(principal))
-            try await exporter.run(to: responder, fields: Self.exportFields)
-        } catch {
-            responder.refuse(error)
+    @Sendable func export(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let key = try conversation(request, responder, principal)
+        let archive = services[request].archive
+        let export = try await archive.export(key)
+        guard request.method != .head else {
+            responder.stream(.ok, fields: Self.exportFields).finish()
+            return
         }
+        let exporter = ConversationExporter(
+            export, from: archive, unsentLimit: unsentLimit, until: services[request].watch(principal))
+        try await exporter.run(to: responder, fields: Self.exportFields)
     }
 
     /// Stores an export as a new conversation, or the next piece of one.
-    @Sendable func importFile(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try conversation(request, responder, principal)
-            try key.requireNewName()
-            let isPiece = try request.isPiece()
-            try request.requireJSON(like: "the lines of GET /conversations/:c/export")
-            guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
-            try await count(principal)
-            let imported = try await services[request].archive.importFile(
-                request.body.bytes, isPiece: isPiece, into: key)
-            request.body.releaseBytes()
-            respond(to: responder, imported.isNew ? .created : .ok, with: key, principal) { json in
-                json.member("rows", imported.rows)
-                json.member("complete", imported.isComplete)
-            }
-        } catch {
-            responder.refuse(error)
+    @Sendable func importFile(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try conversation(request, responder, principal)
+        try key.requireNewName()
+        let isPiece = try request.isPiece()
+        try request.requireJSON(like: "the lines of GET /conversations/:c/export")
+        guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
+        try await count(principal)
+        let imported = try await services[request].archive.importFile(
+            request.body.bytes, isPiece: isPiece, into: key)
+        request.body.releaseBytes()
+        respond(to: responder, imported.isNew ? .created : .ok, with: key, principal) { json in
+            json.member("rows", imported.rows)
+            json.member("complete", imported.isComplete)
         }
     }
 

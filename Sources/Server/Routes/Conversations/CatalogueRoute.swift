@@ -23,51 +23,43 @@ struct CatalogueRoute: Sendable {
     let makeName: @Sendable () -> String
 
     /// Lists the conversations of the owner, or searches them.
-    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let query = try CatalogueQuery(request, principal)
-            let text = try request.searchText()
-            responder.annotate(Annotation.appID, query.owner.app)
-            let catalogue = services[request].catalogue
-            if let text {
-                let page = try await catalogue.search(query, for: text)
-                responder.respond(json: ConversationDocument.json(page), fields: Self.momentary)
-            } else {
-                let page = try await catalogue.list(query)
-                responder.respond(json: ConversationDocument.json(page), fields: Self.momentary)
-            }
-        } catch {
-            responder.refuse(error)
+    @Sendable func list(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let query = try CatalogueQuery(request, principal)
+        let text = try request.searchText()
+        responder.annotate(Annotation.appID, query.owner.app)
+        let catalogue = services[request].catalogue
+        if let text {
+            let page = try await catalogue.search(query, for: text)
+            responder.respond(json: ConversationDocument.json(page), fields: Self.momentary)
+        } else {
+            let page = try await catalogue.list(query)
+            responder.respond(json: ConversationDocument.json(page), fields: Self.momentary)
         }
     }
 
     /// Creates a conversation.
-    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let owner = try principal.requiredOwner(of: request)
-            responder.annotate(Annotation.appID, owner.app)
-            if request.body.count > 0 {
-                try request.requireJSON(like: #"{"conversation":"Rome","title":"A week in Rome"}"#)
-            }
-            guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
-            let creation: ConversationCreation
-            let body = request.body.bytes
-            do throws(ChatRequestError) {
-                creation = try await LongWork.run(on: body.count) { () throws(ChatRequestError) in
-                    try ConversationCreation(decoding: body.span)
-                }
-            } catch {
-                throw RelayError(.invalidRequest, error.message)
-            }
-            request.body.releaseBytes()
-            let entry = try await create(creation, owner, principal, services[request].catalogue)
-            let path = "\(Route.conversations.rawValue)/\(PathEncoding.segment(entry.key.name))"
-            responder.respond(
-                .created, json: ConversationDocument.json(entry),
-                fields: FieldValue(validating: path).map { [.location: $0] } ?? [:])
-        } catch {
-            responder.refuse(error)
+    @Sendable func create(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let owner = try principal.requiredOwner(of: request)
+        responder.annotate(Annotation.appID, owner.app)
+        if request.body.count > 0 {
+            try request.requireJSON(like: #"{"conversation":"Rome","title":"A week in Rome"}"#)
         }
+        guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
+        let creation: ConversationCreation
+        let body = request.body.bytes
+        do throws(ChatRequestError) {
+            creation = try await LongWork.run(on: body.count) { () throws(ChatRequestError) in
+                try ConversationCreation(decoding: body.span)
+            }
+        } catch {
+            throw RelayError(.invalidRequest, error.message)
+        }
+        request.body.releaseBytes()
+        let entry = try await create(creation, owner, principal, services[request].catalogue)
+        let path = "\(Route.conversations.rawValue)/\(PathEncoding.segment(entry.key.name))"
+        responder.respond(
+            .created, json: ConversationDocument.json(entry),
+            fields: FieldValue(validating: path).map { [.location: $0] } ?? [:])
     }
 
     private func create(
@@ -88,60 +80,54 @@ struct CatalogueRoute: Sendable {
     }
 
     /// Changes the title of a conversation, or archives it.
-    @Sendable func change(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try principal.conversation(ofPath: request)
-            responder.annotate(Annotation.appID, key.owner.app)
-            try request.requireJSON(like: #"{"title":"A week in Rome"}"#)
-            let change: ConversationChange
-            let body = try request.smallBody
-            do throws(ChatRequestError) {
-                change = try ConversationChange(decoding: body.span)
-            } catch {
-                throw RelayError(.invalidRequest, error.message)
-            }
-            let entry = try await services[request].catalogue.change(key, change)
-            responder.respond(json: ConversationDocument.json(entry))
+    @Sendable func change(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        try request.requireJSON(like: #"{"title":"A week in Rome"}"#)
+        let change: ConversationChange
+        let body = try request.smallBody
+        do throws(ChatRequestError) {
+            change = try ConversationChange(decoding: body.span)
         } catch {
-            responder.refuse(error)
+            throw RelayError(.invalidRequest, error.message)
         }
+        let entry = try await services[request].catalogue.change(key, change)
+        responder.respond(json: ConversationDocument.json(entry))
     }
 
     /// Deletes the conversations of the owner one by one. It ends early when the client has left.
-    @Sendable func deleteAll(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            var query = CatalogueQuery(owner: try principal.requiredOwner(of: request), limit: Self.deletionGroup)
-            query.names = principal.conversations.map { $0.map(\.text) }
-            responder.annotate(Annotation.appID, query.owner.app)
-            guard request.head.target.queryItem("all") == "1" else {
-                throw RelayError(
-                    .invalidRequest,
-                    "This would delete all conversations. Send DELETE /conversations?all=1 to do that; DELETE /conversations/NAME deletes one."
-                )
-            }
-            var count = 0
-            var last: ConversationKey?
-            while responder.isWaiting {
-                let keys = try await services[request].catalogue.keys(of: query, after: last)
-                for key in keys where responder.isWaiting {
-                    try await services[request].chat.deleteConversation(key)
-                    count += 1
-                }
-                guard keys.count == Self.deletionGroup else { break }
-                last = keys.last
-            }
-            // An earlier version has written no row for this one.
-            let main = ConversationKey(query.owner)
-            if principal.permits(main) {
-                try await services[request].chat.deleteConversation(main)
-            }
-            if count > 0 {
-                try await audit.record(AuditEntry(deletionOf: query.owner, by: principal.credential.actor))
-            }
-            responder.respond(json: Self.deleted(count))
-        } catch {
-            responder.refuse(error)
+    @Sendable func deleteAll(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        var query = CatalogueQuery(owner: try principal.requiredOwner(of: request), limit: Self.deletionGroup)
+        query.names = principal.conversations.map { $0.map(\.text) }
+        responder.annotate(Annotation.appID, query.owner.app)
+        guard request.head.target.queryItem("all") == "1" else {
+            throw RelayError(
+                .invalidRequest,
+                "This would delete all conversations. Send DELETE /conversations?all=1 to do that; DELETE /conversations/NAME deletes one."
+            )
         }
+        var count = 0
+        var last: ConversationKey?
+        while responder.isWaiting {
+            let keys = try await services[request].catalogue.keys(of: query, after: last)
+            for key in keys where responder.isWaiting {
+                try await services[request].chat.deleteConversation(key)
+                count += 1
+            }
+            guard keys.count == Self.deletionGroup else { break }
+            last = keys.last
+        }
+        // An earlier version has written no row for this one.
+        let main = ConversationKey(query.owner)
+        if principal.permits(main) {
+            try await services[request].chat.deleteConversation(main)
+        }
+        if count > 0 {
+            try await audit.record(AuditEntry(deletionOf: query.owner, by: principal.credential.actor))
+        }
+        responder.respond(json: Self.deleted(count))
     }
 
     private static func deleted(_ count: Int) -> ByteBuffer {

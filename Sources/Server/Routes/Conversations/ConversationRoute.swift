@@ -10,16 +10,12 @@ struct ConversationRoute: Sendable {
     let audit: AppKeyStore
 
     /// Removes a conversation with all its data. An unknown conversation counts as removed.
-    @Sendable func delete(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try principal.conversation(ofPath: request)
-            responder.annotate(Annotation.appID, key.owner.app)
-            try await audit.recordDeletion(of: key, by: principal.credential.actor)
-            try await services[request].chat.deleteConversation(key)
-            responder.respondEmptyObject()
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func delete(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        try await audit.recordDeletion(of: key, by: principal.credential.actor)
+        try await services[request].chat.deleteConversation(key)
+        responder.respondEmptyObject()
     }
 }
 

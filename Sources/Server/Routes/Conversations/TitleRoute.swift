@@ -17,35 +17,31 @@ struct TitleRoute: Sendable {
     let defaultModel: String?
 
     /// Returns the conversation with its title. A conversation without a title gets one that a model makes.
-    @Sendable func make(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let key = try principal.conversation(ofPath: request)
-            responder.annotate(Annotation.appID, key.owner.app)
-            if request.body.count > 0 {
-                try request.requireJSON(like: #"{"model":"llama3.2"}"#)
-            }
-            let named = try RequestObject(try request.smallBody, members: ["model"])
-                .name("model", upTo: ModelName.maximumLength)
-            if let named { try principal.check(model: named) }
-            let catalogue = services[request].catalogue
-            var entry = try await catalogue.entry(of: key)
-            if entry.title == nil {
-                let beginning = try await catalogue.beginning(of: key)
-                guard !beginning.text.isEmpty else {
-                    throw RelayError(.invalidRequest, "The conversation has no messages that a title could describe.")
-                }
-                guard let model = named ?? beginning.model ?? defaultModel else {
-                    throw RelayError(.invalidRequest, #"Name the model, as in {"model":"llama3.2"}."#)
-                }
-                try principal.check(model: model)
-                guard let title = try await title(of: beginning.text, by: model, request, responder, principal)
-                else { return }
-                entry = try await catalogue.setTitle(title, of: key)
-            }
-            responder.respond(json: ConversationDocument.json(entry))
-        } catch {
-            responder.refuse(error)
+    @Sendable func make(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        if request.body.count > 0 {
+            try request.requireJSON(like: #"{"model":"llama3.2"}"#)
         }
+        let named = try RequestObject(try request.smallBody, members: ["model"])
+            .name("model", upTo: ModelName.maximumLength)
+        if let named { try principal.check(model: named) }
+        let catalogue = services[request].catalogue
+        var entry = try await catalogue.entry(of: key)
+        if entry.title == nil {
+            let beginning = try await catalogue.beginning(of: key)
+            guard !beginning.text.isEmpty else {
+                throw RelayError(.invalidRequest, "The conversation has no messages that a title could describe.")
+            }
+            guard let model = named ?? beginning.model ?? defaultModel else {
+                throw RelayError(.invalidRequest, #"Name the model, as in {"model":"llama3.2"}."#)
+            }
+            try principal.check(model: model)
+            guard let title = try await title(of: beginning.text, by: model, request, responder, principal)
+            else { return }
+            entry = try await catalogue.setTitle(title, of: key)
+        }
+        responder.respond(json: ConversationDocument.json(entry))
     }
 
     /// Asks a model for a title, as a request that counts against the limits of the principal. `nil` if the client has left.

@@ -18,21 +18,17 @@ struct ChatRoute: Sendable {
     let defaultModel: String?
 
     /// Stores the prompt, asks the model with the whole conversation, and streams or sends the answer.
-    @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            // The prompt is committed when `accept` returns.
-            let (prompt, form) = try await accept(request, responder, principal)
-            // A response may take long. The body is released before it.
-            request.body.release()
-            let watch = services[request].watch(principal)
-            switch prompt {
-            case .started(let reply):
-                await sender.start(reply, as: form, to: responder, until: watch)
-            case .known(let reply):
-                await sender.send(reply, as: form, by: services[request].chat, to: responder, until: watch)
-            }
-        } catch {
-            responder.refuse(error)
+    @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        // The prompt is committed when `accept` returns.
+        let (prompt, form) = try await accept(request, responder, principal)
+        // A response may take long. The body is released before it.
+        request.body.release()
+        let watch = services[request].watch(principal)
+        switch prompt {
+        case .started(let reply):
+            await sender.start(reply, as: form, to: responder, until: watch)
+        case .known(let reply):
+            await sender.send(reply, as: form, by: services[request].chat, to: responder, until: watch)
         }
     }
 
@@ -53,15 +49,12 @@ struct ChatRoute: Sendable {
     }
 
     /// Replaces the conversation by the messages of the request.
-    @Sendable func prepare(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        do throws(RelayError) {
-            let (chat, conversation) = try await decode(request, responder, principal, requiringModel: false)
-            request.body.releaseBytes()
-            try await services[request].chat.replaceConversation(conversation, with: chat.messages)
-            responder.respondEmptyObject()
-        } catch {
-            responder.refuse(error)
-        }
+    @Sendable func prepare(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError)
+    {
+        let (chat, conversation) = try await decode(request, responder, principal, requiringModel: false)
+        request.body.releaseBytes()
+        try await services[request].chat.replaceConversation(conversation, with: chat.messages)
+        responder.respondEmptyObject()
     }
 
     @inline(never)

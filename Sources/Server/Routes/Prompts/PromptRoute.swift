@@ -27,8 +27,8 @@ struct PromptRoute: Sendable {
     }
 
     /// Passes a request on, when the model server has a slot for it.
-    @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async {
-        await pass(request, responder, principal, to: "/api/generate", named: "/llmprompt")
+    @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        try await pass(request, responder, principal, to: "/api/generate", named: "/llmprompt")
     }
 
     /// Passes a request on to a path of a server of the kind `ollama`, when that has a slot for it.
@@ -36,19 +36,15 @@ struct PromptRoute: Sendable {
     /// - Parameter name: the path that the client asked for; `nil` for the same.
     func pass(
         _ request: Request, _ responder: Responder, _ principal: Principal, to path: String, named name: String? = nil
-    ) async {
-        do throws(RelayError) {
-            try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
-            let prompt = try await PassedPrompt.reading(request.body.bytes)
-            try principal.check(model: prompt.model)
-            let (target, server) = try await services[request].upstreams.server(
-                for: prompt.model, of: [.ollama], otherwise: Self.notOllama(name ?? path))
-            try await pass(
-                prompt, to: target, request, responder, principal,
-                Passing(path: path, body: prompt.body(asking: target.model), server: server))
-        } catch {
-            responder.refuse(error)
-        }
+    ) async throws(RelayError) {
+        try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
+        let prompt = try await PassedPrompt.reading(request.body.bytes)
+        try principal.check(model: prompt.model)
+        let (target, server) = try await services[request].upstreams.server(
+            for: prompt.model, of: [.ollama], otherwise: Self.notOllama(name ?? path))
+        try await pass(
+            prompt, to: target, request, responder, principal,
+            Passing(path: path, body: prompt.body(asking: target.model), server: server))
     }
 
     private static func notOllama(_ path: String) -> RelayError {
@@ -62,38 +58,34 @@ struct PromptRoute: Sendable {
     func pass(
         _ request: Request, _ responder: Responder, _ principal: Principal, as translator: any PassTranslator,
         at path: String
-    ) async {
-        do throws(RelayError) {
-            let bytes = request.body.bytes
-            let prompt = try await PassedPrompt.reading(bytes)
-            try principal.check(model: prompt.model)
-            let kinds = UpstreamDescription.Kind.allCases.filter { translator.path(at: $0) != nil }
-            let (target, server) = try await services[request].upstreams.server(
-                for: prompt.model, of: Set(kinds), otherwise: Self.wrongKind(kinds, path))
-            let kind = target.upstream.description.kind
-            let body: [UInt8]
-            let encoder: any PassedAnswerEncoder
-            let context = PassContext(
-                id: ConversationKey.randomName(), model: prompt.model, seconds: Int(WallClock.seconds()))
-            do throws(DoorFault) {
-                (body, encoder) = try await LongWork.run(on: bytes.count) { () throws(DoorFault) in
-                    let body =
-                        kind == .ollama
-                        ? try translator.ollamaBody(of: bytes, asking: target.model) : prompt.body(asking: target.model)
-                    return (body, try translator.makeEncoder(for: bytes, at: kind, context))
-                }
-            } catch {
-                responder.refuse(error)
-                return
+    ) async throws(RelayError) {
+        let bytes = request.body.bytes
+        let prompt = try await PassedPrompt.reading(bytes)
+        try principal.check(model: prompt.model)
+        let kinds = UpstreamDescription.Kind.allCases.filter { translator.path(at: $0) != nil }
+        let (target, server) = try await services[request].upstreams.server(
+            for: prompt.model, of: Set(kinds), otherwise: Self.wrongKind(kinds, path))
+        let kind = target.upstream.description.kind
+        let body: [UInt8]
+        let encoder: any PassedAnswerEncoder
+        let context = PassContext(
+            id: ConversationKey.randomName(), model: prompt.model, seconds: Int(WallClock.seconds()))
+        do throws(DoorFault) {
+            (body, encoder) = try await LongWork.run(on: bytes.count) { () throws(DoorFault) in
+                let body =
+                    kind == .ollama
+                    ? try translator.ollamaBody(of: bytes, asking: target.model) : prompt.body(asking: target.model)
+                return (body, try translator.makeEncoder(for: bytes, at: kind, context))
             }
-            let form = PassedAnswerForm(
-                encoder: encoder, countsLines: translator.hasAnswerTokens, held: memory.charge(0))
-            try await pass(
-                prompt, to: target, request, responder, principal,
-                Passing(path: translator.path(at: kind) ?? "", body: body, server: server, form: form))
         } catch {
             responder.refuse(error)
+            return
         }
+        let form = PassedAnswerForm(
+            encoder: encoder, countsLines: translator.hasAnswerTokens, held: memory.charge(0))
+        try await pass(
+            prompt, to: target, request, responder, principal,
+            Passing(path: translator.path(at: kind) ?? "", body: body, server: server, form: form))
     }
 
     private static func wrongKind(_ kinds: [UpstreamDescription.Kind], _ path: String) -> RelayError {

@@ -1,4 +1,0 @@
-/// Why serving failed, in words for the operator.
-struct ServeFailure: Error {
-    let description: String
-}

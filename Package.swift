@@ -154,7 +154,7 @@ let package = Package(
         // Tests. TestSupport has the private cluster, the scripted upstream and the raw client.
         .target(
             name: "ChatterdTestSupport",
-            dependencies: ["DevelopmentCluster", "LanguageModels", "Basics", "CPostgres"].map(module),
+            dependencies: ["DevelopmentCluster", "LanguageModels", "Identity", "Basics", "CPostgres"].map(module),
             path: "Tests/TestSupport",
             swiftSettings: settings),
         .testTarget(

@@ -14,13 +14,21 @@ public struct ConversationKey: Sendable, Hashable {
     public let owner: Owner
     /// The name of the conversation; for the default conversation the name of the app.
     public let name: String
+    /// The text of the key in the store.
+    public let text: String
 
     /// Creates a key.
     ///
     /// - Parameter name: `nil` for the default conversation.
     public init(_ owner: Owner, name: String? = nil) {
+        let name = name ?? owner.app
+        self.init(owner, name: name, text: Self.isDefault(name, of: owner) ? owner.defaultKey : owner.keyPrefix + name)
+    }
+
+    private init(_ owner: Owner, name: String, text: String) {
         self.owner = owner
-        self.name = name ?? owner.app
+        self.name = name
+        self.text = text
     }
 
     /// Parses the text of a key. Any text without two separators is the name of an app.
@@ -30,13 +38,13 @@ public struct ConversationKey: Sendable, Hashable {
         guard let first = bytes.firstIndex(of: Owner.separatorByte),
             let second = bytes[bytes.index(after: first)...].firstIndex(of: Owner.separatorByte)
         else {
-            self.init(Owner(app: text))
+            self.init(Owner(app: text), name: text, text: text)
             return
         }
         let person = text[bytes.index(after: first)..<second]
         let name = text[bytes.index(after: second)...]
         let owner = Owner(app: String(text[..<first]), person: person.isEmpty ? nil : String(person))
-        self.init(owner, name: name.isEmpty ? nil : String(name))
+        self.init(owner, name: name.isEmpty ? owner.app : String(name), text: text)
     }
 
     /// The beginning of the name of the conversation of a request without an identity. Names of clients have no control characters, so no
@@ -59,18 +67,16 @@ public struct ConversationKey: Sendable, Hashable {
     }
 
     /// Whether this is the default conversation of its owner.
-    public var isDefault: Bool { ExactText(name) == ExactText(owner.app) }
+    public var isDefault: Bool { Self.isDefault(name, of: owner) }
 
-    /// Compares the bytes of the names.
+    private static func isDefault(_ name: String, of owner: Owner) -> Bool { ExactText(name) == ExactText(owner.app) }
+
+    /// Compares the bytes of the texts.
     public static func == (left: ConversationKey, right: ConversationKey) -> Bool {
-        left.owner == right.owner && ExactText(left.name) == ExactText(right.name)
+        ExactText(left.text) == ExactText(right.text)
     }
 
     public func hash(into hasher: inout Hasher) {
-        hasher.combine(owner)
-        hasher.combine(ExactText(name))
+        hasher.combine(ExactText(text))
     }
-
-    /// The text of the key in the store.
-    public var text: String { isDefault ? owner.defaultKey : owner.keyPrefix + name }
 }

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Foundation
 import Testing
 
@@ -137,7 +138,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let archive = processes.archive()
-            try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "system", content: "s")])
+            try await store.replaceConversation("app", with: [ModelMessage(role: "system", content: "s")])
             let first = try await store.exchange("a", "1")
             try await store.exchange("cut", "half", as: .failed)
             try await store.exchange("no", "", as: .failed)
@@ -149,7 +150,7 @@ import Testing
             let target = Self.key("copy")
             try await archive.fork(Self.app, at: nil, to: target, title: "Copy")
             #expect(
-                try await store.open("x", appID: target.text).said == [
+                try await store.open("x", in: target).said == [
                     "system s", "user a", "assistant 1", "user cut", "assistant half", "user b", "assistant 2",
                     "user c",
                     "assistant 4", "user x",
@@ -162,7 +163,7 @@ import Testing
             #expect(ids.dropLast().allSatisfy { $0.partition == Partition(of: target.owner) })
             try await archive.fork(Self.app, at: first.id, to: Self.key("short"), title: nil)
             #expect(
-                try await store.open("x", appID: Self.key("short").text).said == [
+                try await store.open("x", in: Self.key("short")).said == [
                     "system s", "user a", "assistant 1", "user x",
                 ])
             #expect(
@@ -174,7 +175,7 @@ import Testing
             #expect(
                 await relayCode { try await archive.fork(Self.app, at: first.id, to: target, title: nil) }
                     == .conversationExists)
-            #expect(try await processes.rowCounts(of: Self.key("r").text).isEmpty)
+            #expect(try await processes.rowCounts(of: Self.key("r")).isEmpty)
         }
     }
 
@@ -182,7 +183,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("a", "1")
-            let foreign = try await store.exchange("b", "2", appID: "other")
+            let foreign = try await store.exchange("b", "2", in: "other")
             let archive = processes.archive()
             #expect(
                 await relayCode { try await archive.fork(Self.app, at: foreign.id, to: Self.key("x"), title: nil) }
@@ -215,7 +216,7 @@ import Testing
             #expect(
                 await relayCode { try await archive.fork(Self.app, at: nil, to: Self.key("x"), title: nil) }
                     == .historyTooLarge)
-            #expect(try await processes.rowCounts(of: Self.key("x").text).isEmpty)
+            #expect(try await processes.rowCounts(of: Self.key("x")).isEmpty)
             try await processes.archive().fork(Self.app, at: nil, to: Self.key("x"), title: nil)
             // The size of the copy counts for later prompts.
             let total = try await processes.sql(
@@ -238,7 +239,7 @@ import Testing
             #expect(file != again)
             // The next prompt gets the same messages.
             let store = processes.first
-            let said = try await store.open("x", appID: Self.key("copy", person: "ada").text).said
+            let said = try await store.open("x", in: Self.key("copy", person: "ada")).said
             #expect(said == (try await store.open("x").said))
             #expect(said.count > 3)
             // The replies have ids of their own, in the partition of their owner.
@@ -290,7 +291,7 @@ import Testing
             }
             let empty: [UInt8] = [10]
             #expect(try await archive.importFile(empty, isPiece: true, into: key).rows == lines.count - 2)
-            let exchange = try await processes.first.exchange("a", "1", appID: key.text)
+            let exchange = try await processes.first.exchange("a", "1", in: key)
             #expect(try await archive.importFile(empty, isPiece: true, into: key).rows == lines.count)
             try await archive.remove(try await processes.first.record(exchange))
             #expect(try await archive.importFile(empty, isPiece: true, into: key).rows == lines.count - 2)
@@ -327,7 +328,7 @@ import Testing
             #expect(
                 await relayCode { _ = try await archive.importFile(file, isPiece: false, into: Self.key("x")) }
                     == .invalidRequest)
-            #expect(try await processes.rowCounts(of: Self.key("x").text).isEmpty)
+            #expect(try await processes.rowCounts(of: Self.key("x")).isEmpty)
         }
     }
 
@@ -396,9 +397,9 @@ import Testing
             var lines: [String] = []
             try await archive.readPage(of: &export, into: &lines)
             if how == "replaced" {
-                try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "user", content: "x")])
+                try await store.replaceConversation("app", with: [ModelMessage(role: "user", content: "x")])
             } else {
-                try await store.deleteConversation(appID: "app")
+                try await store.deleteConversation("app")
             }
             if how == "deleted and begun again" {
                 for number in 1...3 {
@@ -413,14 +414,14 @@ import Testing
     /// A conversation with branches, a choice, a gap, failed and running replies, images, tool calls and thinking.
     private static func fill(_ store: PostgresConversationStore) async throws {
         try await store.replaceConversation(
-            appID: "app",
+            "app",
             with: [
                 ModelMessage(role: "system", content: "\u{1}\"\\\u{2028}é"),
                 ModelMessage(role: "user", content: "", extras: #""images":["aGk="]"#),
             ])
         // The rows begin behind a gap.
         try await store.replaceConversation(
-            appID: "app",
+            "app",
             with: [
                 ModelMessage(role: "system", content: "\u{1}\"\\\u{2028}é\u{1f600}"),
                 ModelMessage(role: "user", content: "", extras: #""images":["aGk="],"tool_name":"f""#),

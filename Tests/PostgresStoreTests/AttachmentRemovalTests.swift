@@ -11,41 +11,41 @@ import Testing
 /// Attachments are removed with the last conversation that refers to them, and not before.
 @Suite(.timeLimit(.minutes(30))) struct AttachmentRemovalTests {
     /// Two conversations of one app.
-    private static let old = ConversationKey(Owner(app: "app"), name: "old").text
-    private static let new = ConversationKey(Owner(app: "app"), name: "new").text
+    private static let old = ConversationKey(Owner(app: "app"), name: "old")
+    private static let new = ConversationKey(Owner(app: "app"), name: "new")
 
     @Test func attachmentIsRemovedWithTheLastConversationThatRefersToIt() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.largeStore()
             let (one, two) = (ImageMessages.image(1, size: 2_000), ImageMessages.image(2, size: 3_000))
-            let other = ConversationKey(Owner(app: "app", person: "ada")).text
+            let other = ConversationKey(Owner(app: "app", person: "ada"))
             try await store.exchange([ImageMessages.message("a", [one, two])])
-            try await store.exchange([ImageMessages.message("b", [two])], appID: other)
+            try await store.exchange([ImageMessages.message("b", [two])], in: other)
             #expect(try await processes.attachments() == [["app", "2000"], ["app", "3000"]])
-            try await store.deleteConversation(appID: "app")
+            try await store.deleteConversation("app")
             #expect(try await processes.attachments() == [["app", "3000"]])
             #expect(try await processes.rowCounts().isEmpty)
-            try await store.deleteConversation(appID: other)
+            try await store.deleteConversation(other)
             #expect(try await processes.attachments().isEmpty)
 
             // A replaced conversation refers to its new messages only.
             try await store.exchange([ImageMessages.message("a", [one])])
-            try await store.replaceConversation(appID: "app", with: [ImageMessages.message("b", [two])])
+            try await store.replaceConversation("app", with: [ImageMessages.message("b", [two])])
             #expect(try await processes.attachments() == [["app", "3000"]])
-            try await store.replaceConversation(appID: "app", with: [ImageMessages.message("b", [one, two])])
+            try await store.replaceConversation("app", with: [ImageMessages.message("b", [one, two])])
             #expect(try await processes.attachments().count == 2)
-            try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "user", content: "c")])
+            try await store.replaceConversation("app", with: [ModelMessage(role: "user", content: "c")])
             #expect(try await processes.attachments().isEmpty)
 
             // By age.
             try await store.exchange([ImageMessages.message("a", [one])])
-            try await store.expireConversation(appID: "app", after: .zero, isStopping: { false })
+            try await store.expireConversation("app", after: .zero, isStopping: { false })
             #expect(try await processes.attachments().isEmpty)
 
             // Without an identity.
             for name in ["x", "y"] {
                 let key = ConversationKey.stateless(of: Owner(app: "app"), named: name)
-                try await store.exchange([ImageMessages.message("a", [one, two])], appID: key.text)
+                try await store.exchange([ImageMessages.message("a", [one, two])], in: key)
             }
             #expect(try await processes.attachments().count == 2)
             #expect(
@@ -53,8 +53,8 @@ import Testing
             #expect(try await processes.attachments().isEmpty)
 
             // An opening that is withdrawn.
-            let opened = try await store.open([ImageMessages.message("a", [one])], appID: "withdrawn")
-            #expect(try await store.withdraw(opened.id, appID: "withdrawn"))
+            let opened = try await store.open([ImageMessages.message("a", [one])], in: "withdrawn")
+            #expect(try await store.withdraw(opened.id, in: "withdrawn"))
             #expect(try await processes.attachments().isEmpty)
         }
     }
@@ -65,19 +65,19 @@ import Testing
             let store = processes.largeStore()
             let message = ImageMessages.message(
                 "a", [ImageMessages.image(1, size: 2_000), ImageMessages.image(2, size: 2_000)])
-            try await store.exchange([message], appID: Self.old)
+            try await store.exchange([message], in: Self.old)
             try await processes.holdingGate { release in
                 let removal = Task {
                     try await processes.sql(
                         """
-                        BEGIN; SET LOCAL chatterd.owner = '*'; DELETE FROM chatts WHERE appid = '\(Self.old)';
-                        DELETE FROM chatterd_conversations WHERE appid = '\(Self.old)';
+                        BEGIN; SET LOCAL chatterd.owner = '*'; DELETE FROM chatts WHERE appid = '\(Self.old.text)';
+                        DELETE FROM chatterd_conversations WHERE appid = '\(Self.old.text)';
                         SELECT pg_advisory_xact_lock(\(StoreProcesses.gate)); COMMIT
                         """)
                 }
                 try await processes.waitForBlocked(1)
                 let opening = Task(executorPreference: processes.pool.shard) {
-                    try await store.open([message], appID: Self.new)
+                    try await store.open([message], in: Self.new)
                 }
                 try await processes.waitForBlocked(2)
                 try await release()
@@ -85,7 +85,7 @@ import Testing
                 #expect(try await opening.value.history.messages.json.array == ImageMessages.json([message]))
             }
             #expect(
-                try await processes.sql("SELECT DISTINCT appid = '\(Self.new)' FROM chatterd_attachment_uses") == [
+                try await processes.sql("SELECT DISTINCT appid = '\(Self.new.text)' FROM chatterd_attachment_uses") == [
                     ["t"]
                 ])
             #expect(try await processes.attachments().count == 2)
@@ -98,12 +98,12 @@ import Testing
             let store = processes.largeStore()
             let message = ImageMessages.message(
                 "a", [ImageMessages.image(1, size: 2_000), ImageMessages.image(2, size: 2_000)])
-            try await store.exchange([message], appID: Self.old)
+            try await store.exchange([message], in: Self.old)
             try await processes.holdingGate { release in
                 let opening = Task(executorPreference: processes.pool.shard) {
                     var attachments = Attachments()
                     let prompts = attachments.detach(from: [message])
-                    let opening = TurnOpening(appID: Self.new, prompts: prompts, id: .random(), model: "m")
+                    let opening = TurnOpening(conversation: Self.new, prompts: prompts, id: .random(), model: "m")
                     var transaction = Transaction()
                     transaction.add(
                         ConversationStatements.openTurn(opening, owner: store.lease.id, size: 1, limit: 1 << 30))
@@ -113,7 +113,7 @@ import Testing
                 }
                 try await processes.waitForBlocked(1)
                 let removal = Task(executorPreference: processes.pool.shard) {
-                    try await store.deleteConversation(appID: Self.old)
+                    try await store.deleteConversation(Self.old)
                 }
                 try await processes.waitForBlocked(2)
                 try await release()
@@ -121,12 +121,12 @@ import Testing
                 try await removal.value
             }
             #expect(
-                try await processes.sql("SELECT DISTINCT appid = '\(Self.new)' FROM chatterd_attachment_uses") == [
+                try await processes.sql("SELECT DISTINCT appid = '\(Self.new.text)' FROM chatterd_attachment_uses") == [
                     ["t"]
                 ])
             #expect(try await processes.attachments().count == 2)
             #expect(
-                try await store.open([message], appID: Self.new).history.messages.json.array.contains(0x01) == false)
+                try await store.open([message], in: Self.new).history.messages.json.array.contains(0x01) == false)
         }
     }
 
@@ -143,16 +143,18 @@ import Testing
                         var random = SeededGenerator(seed: UInt64(worker))
                         for _ in 0..<25 {
                             let store = stores[worker % 2]
-                            let appID = "app\u{1F}\u{1F}\(Int.random(in: 0..<3, using: &random))"
+                            let conversation: ConversationKey =
+                                "app\u{1F}\u{1F}\(Int.random(in: 0..<3, using: &random))"
                             let message = ImageMessages.message(
                                 "m",
                                 Array(images.shuffled(using: &random).prefix(Int.random(in: 1...3, using: &random))))
                             switch Int.random(in: 0..<10, using: &random) {
-                            case ..<2: try await store.deleteConversation(appID: appID)
-                            case ..<4: try await store.replaceConversation(appID: appID, with: [message])
+                            case ..<2: try await store.deleteConversation(conversation)
+                            case ..<4: try await store.replaceConversation(conversation, with: [message])
                             default:
                                 _ = try await store.openTurn(
-                                    TurnOpening(appID: appID, prompts: [message], id: .random(), model: "m"))
+                                    TurnOpening(
+                                        conversation: conversation, prompts: [message], id: .random(), model: "m"))
                             }
                         }
                     }
@@ -173,7 +175,7 @@ import Testing
             #expect(missing.isEmpty)
             _ = try await processes.attachments()
             for number in 0..<3 {
-                try await stores[0].deleteConversation(appID: "app\u{1F}\u{1F}\(number)")
+                try await stores[0].deleteConversation("app\u{1F}\u{1F}\(number)")
             }
             #expect(try await processes.attachments().isEmpty)
         }

@@ -102,11 +102,11 @@ extension StoreProcesses {
 extension PostgresConversationStore {
     /// Opens a turn that is new to the store.
     func open(
-        _ prompts: [ModelMessage], appID: String = "app", parent: TurnParent? = nil
+        _ prompts: [ModelMessage], in conversation: ConversationKey = "app", parent: TurnParent? = nil
     ) async throws -> OpenedTurn {
         let id = ReplyID.random()
         let opened = try await openTurn(
-            TurnOpening(appID: appID, prompts: prompts, id: id, model: "m", parent: parent))
+            TurnOpening(conversation: conversation, prompts: prompts, id: id, model: "m", parent: parent))
         guard case .opened(let turn, let history, _) = opened else { throw TestFailure("the turn is known") }
         // Histories with open turns are read when the reply starts.
         return OpenedTurn(
@@ -116,8 +116,8 @@ extension PostgresConversationStore {
 
     /// Opens a turn and closes it.
     @discardableResult
-    func exchange(_ prompts: [ModelMessage], appID: String = "app") async throws -> OpenedTurn {
-        let opened = try await open(prompts, appID: appID)
+    func exchange(_ prompts: [ModelMessage], in conversation: ConversationKey = "app") async throws -> OpenedTurn {
+        let opened = try await open(prompts, in: conversation)
         try await closeTurn(opened.turn, with: opened.closing("seen"))
         return opened
     }

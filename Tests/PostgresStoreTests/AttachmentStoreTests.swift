@@ -19,12 +19,12 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.largeStore(historyCache: historyCache)
             let image = ImageMessages.image(1, size: 280_000)
-            let person = ConversationKey(Owner(app: "app", person: "ada"), name: "trip").text
-            for appID in ["app", person] {
+            let person = ConversationKey(Owner(app: "app", person: "ada"), name: "trip")
+            for conversation: ConversationKey in ["app", person] {
                 var expected: [ModelMessage] = []
                 for turn in 0..<20 {
                     expected.append(ImageMessages.message("look \(turn)", [image]))
-                    let opened = try await store.open([expected[expected.count - 1]], appID: appID)
+                    let opened = try await store.open([expected[expected.count - 1]], in: conversation)
                     #expect(opened.history.messages.json.array == ImageMessages.json(expected))
                     try await store.closeTurn(opened.turn, with: opened.closing("I see."))
                     expected.append(ModelMessage(role: "assistant", content: "I see."))
@@ -45,7 +45,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.largeStore()
             let image = ImageMessages.image(1, size: 50_000)
-            try await store.replaceConversation(appID: "app", with: [ImageMessages.message("look", [image])])
+            try await store.replaceConversation("app", with: [ImageMessages.message("look", [image])])
             _ = try await store.open([ModelMessage(role: "user", content: "Hi")])
             let total = try await processes.sql("SELECT max(total) FROM chatts WHERE appid = 'app'")
             #expect(Int(total[0][0]) ?? 0 > 50_000)
@@ -106,7 +106,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.largeStore()
             _ = try await store.open(
-                [ImageMessages.message("a", [ImageMessages.image(1, size: 2_000)])], appID: "victim")
+                [ImageMessages.message("a", [ImageMessages.image(1, size: 2_000)])], in: "victim")
             let digest = try await processes.sql("SELECT encode(digest, 'hex') FROM chatterd_attachments")[0][0]
             let large = ImageMessages.image(2, size: 2_000)
             let messages = [
@@ -126,30 +126,30 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.largeStore()
             let image = ImageMessages.image(1, size: 2_000)
-            let victim = ConversationKey(Owner(app: "one", person: "ada"), name: "secret").text
-            _ = try await store.open([ImageMessages.message("a", [image])], appID: victim)
-            _ = try await store.open([ImageMessages.message("b", [image])], appID: "two")
+            let victim = ConversationKey(Owner(app: "one", person: "ada"), name: "secret")
+            _ = try await store.open([ImageMessages.message("a", [image])], in: victim)
+            _ = try await store.open([ImageMessages.message("b", [image])], in: "two")
             #expect(try await processes.attachments() == [["one", "2000"], ["two", "2000"]])
             // The members of a message of a conversation, read by an owner.
             let digest = try await processes.sql("SELECT encode(digest, 'hex') FROM chatterd_attachments LIMIT 1")[0][0]
-            let read = { (owner: String, appID: String) async throws in
+            let read = { (owner: String, key: String) async throws in
                 try await processes.sql(
                     """
                     BEGIN; SET LOCAL ROLE chatterd_member; SET LOCAL chatterd.owner = E'\(owner)';
-                    SELECT chatterd_members(E'\(appID)', E'\\x012000\\x01"images":["\\x01\(digest)\\x01"]'); COMMIT
+                    SELECT chatterd_members(E'\(key)', E'\\x012000\\x01"images":["\\x01\(digest)\\x01"]'); COMMIT
                     """)
             }
             let secret = #"one\x1fada\x1fsecret"#
-            for (owner, appID) in [(#"one\x1fada\x1f"#, secret), (#"two\x1f\x1f"#, "two"), ("*", secret)] {
-                #expect(try await read(owner, appID) == [["\"images\":[\"\(image)\"]"]])
+            for (owner, key) in [(#"one\x1fada\x1f"#, secret), (#"two\x1f\x1f"#, "two"), ("*", secret)] {
+                #expect(try await read(owner, key) == [["\"images\":[\"\(image)\"]"]])
             }
             // Another owner reads no conversation of the victim, and its own conversations do not refer to the attachment.
-            for (owner, appID) in [
+            for (owner, key) in [
                 (#"one\x1f\x1f"#, secret), (#"one\x1fbob\x1f"#, secret), (#"on\x1f\x1f"#, secret),
                 (#"two\x1f\x1f"#, secret),
                 ("", secret), (#"one\x1fbob\x1f"#, #"one\x1fbob\x1f"#), (#"three\x1f\x1f"#, "three"),
             ] {
-                await #expect(throws: TestFailure.self, "\(owner) \(appID)") { try await read(owner, appID) }
+                await #expect(throws: TestFailure.self, "\(owner) \(key)") { try await read(owner, key) }
             }
             // The role of requests changes neither table, and adds nothing to a conversation that it has not changed.
             for change in [
@@ -194,11 +194,11 @@ import Testing
             let again = try await store.openAlternative(
                 to: try await store.record(opened), as: .random(), model: nil, onInterrupt: .close)
             #expect(again.history.messages.json.array == ImageMessages.json([first]))
-            try await store.deleteConversation(appID: "app")
+            try await store.deleteConversation("app")
             #expect(try await processes.attachments() == [["app", "2000"]])
             let next = ModelMessage(role: "user", content: "d")
             #expect(
-                try await store.open([next], appID: copy.text).history.messages.json.array
+                try await store.open([next], in: copy).history.messages.json.array
                     == ImageMessages.json([first, ModelMessage(role: "assistant", content: "seen"), next]))
         }
     }
@@ -217,13 +217,13 @@ import Testing
             #expect(try await processes.sql(uses) == [["400"], ["400"]])
             // A part of the images is in the new message too.
             try await store.replaceConversation(
-                appID: "app", with: [ImageMessages.message("c", Array(images[150..<250]))])
+                "app", with: [ImageMessages.message("c", Array(images[150..<250]))])
             #expect(try await processes.sql(uses) == [["100"], ["400"]])
             let next = ModelMessage(role: "user", content: "d")
             #expect(
-                try await store.open([next], appID: copy.text).history.messages.json.array
+                try await store.open([next], in: copy).history.messages.json.array
                     == ImageMessages.json(messages + [ModelMessage(role: "assistant", content: "seen"), next]))
-            try await store.deleteConversation(appID: copy.text)
+            try await store.deleteConversation(copy)
             #expect(try await processes.attachments().count == 100)
         }
     }
@@ -254,7 +254,7 @@ import Testing
             #expect(strip(try await processes.archive().exported(key)) == strip(file))
             let next = ModelMessage(role: "user", content: "c")
             #expect(
-                try await processes.largeStore().open([next], appID: key.text).history.messages.json.array
+                try await processes.largeStore().open([next], in: key).history.messages.json.array
                     == ImageMessages.json(messages + [ModelMessage(role: "assistant", content: "seen"), next]))
         }
     }
@@ -293,15 +293,15 @@ import Testing
             #expect(try await processes.attachments().count == 2)
             // A known image needs no room, another app has its own.
             try await store.exchange([ImageMessages.message("c", [images[1]])])
-            try await store.exchange([ImageMessages.message("d", [images[2]])], appID: "other")
+            try await store.exchange([ImageMessages.message("d", [images[2]])], in: "other")
             // What a replacement removes makes room for what it brings.
             let large = ImageMessages.image(9, size: 4_900)
             #expect(
                 await relayCode {
                     try await store.replaceConversation(
-                        appID: "app", with: [ImageMessages.message("e", [large, images[0]])])
+                        "app", with: [ImageMessages.message("e", [large, images[0]])])
                 } == .attachmentsFull)
-            try await store.replaceConversation(appID: "app", with: [ImageMessages.message("e", [large])])
+            try await store.replaceConversation("app", with: [ImageMessages.message("e", [large])])
             #expect(try await processes.attachments() == [["app", "4900"], ["other", "2000"]])
             let archive = processes.archive(attachmentsLimit: 5_000)
             let file = try await archive.exported(ConversationKey(Owner(app: "other")))
@@ -309,8 +309,8 @@ import Testing
             #expect(
                 await relayCode { _ = try await archive.importFile(file, isPiece: false, into: copy) }
                     == .attachmentsFull)
-            #expect(try await processes.rowCounts(of: copy.text).isEmpty)
-            try await store.deleteConversation(appID: "app")
+            #expect(try await processes.rowCounts(of: copy).isEmpty)
+            try await store.deleteConversation("app")
             _ = try await archive.importFile(file, isPiece: false, into: copy)
         }
     }

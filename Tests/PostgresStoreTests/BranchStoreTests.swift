@@ -1,5 +1,6 @@
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdPostgresStore
@@ -75,7 +76,7 @@ import Testing
             let store = processes.first
             let one = try await store.exchange("a", "1")
             #expect(try await store.open("b", parent: .reply(one.id)).said == ["user a", "assistant 1", "user b"])
-            _ = try await store.open("c", appID: "empty", parent: .start)
+            _ = try await store.open("c", in: "empty", parent: .start)
             #expect(try await processes.sql("SELECT count(*) FROM chatts WHERE after IS NOT NULL") == [["0"]])
         }
     }
@@ -84,28 +85,28 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.replaceConversation(
-                appID: "app",
+                "app",
                 with: [ModelMessage(role: "system", content: "s"), ModelMessage(role: "user", content: "t")])
             #expect(try await store.exchange("a", "1", parent: .start).said == ["system s", "user t", "user a"])
             #expect(try await store.exchange("b", "2", parent: .start).said == ["system s", "user t", "user b"])
             #expect(
                 try await store.open("c").said == ["system s", "user t", "user b", "assistant 2", "user c"])
-            try await store.exchange("x", "1", appID: "bare")
-            #expect(try await store.open("y", appID: "bare", parent: .start).said == ["user y"])
+            try await store.exchange("x", "1", in: "bare")
+            #expect(try await store.open("y", in: "bare", parent: .start).said == ["user y"])
         }
     }
 
     @Test func parentOfAnotherConversationIsNotFound() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
-            let one = try await store.exchange("a", "1", appID: "other")
+            let one = try await store.exchange("a", "1", in: "other")
             #expect(await relayCode { _ = try await store.open("b", parent: .reply(one.id)) } == .replyNotFound)
             let key = IdempotencyKey(text: "k", digest: [1])
             #expect(
                 await relayCode {
                     _ = try await store.openTurn(
                         TurnOpening(
-                            appID: "app", prompts: [ModelMessage(role: "user", content: "b")], id: .random(),
+                            conversation: "app", prompts: [ModelMessage(role: "user", content: "b")], id: .random(),
                             model: "m", parent: .reply(one.id), key: key))
                 } == .replyNotFound)
             #expect(try await processes.rowCounts().isEmpty)
@@ -189,7 +190,7 @@ import Testing
                 #expect(await relayCode { try await store.choose(record) } == .replyNotComplete)
             }
             let record = try await store.record(failed)
-            try await store.deleteConversation(appID: "app")
+            try await store.deleteConversation("app")
             #expect(await relayCode { try await store.choose(record) } == .replyNotFound)
             #expect(
                 await relayCode {

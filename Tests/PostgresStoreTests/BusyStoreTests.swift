@@ -11,7 +11,7 @@ import Testing
         _ prompt: String, _ policy: BusyPolicy, parent: TurnParent? = nil, key: IdempotencyKey? = nil
     ) -> TurnOpening {
         TurnOpening(
-            appID: "app", prompts: [ModelMessage(role: "user", content: prompt)], id: .random(), model: "m",
+            conversation: "app", prompts: [ModelMessage(role: "user", content: prompt)], id: .random(), model: "m",
             parent: parent, key: key, whenBusy: policy)
     }
 

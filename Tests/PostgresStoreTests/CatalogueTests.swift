@@ -111,7 +111,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.replaceConversation(
-                appID: "app", with: [ModelMessage(role: "system", content: "be brief")])
+                "app", with: [ModelMessage(role: "system", content: "be brief")])
             try await store.exchange("What is  the\nweather?", "1")
             let query = CatalogueQuery(owner: Self.app, limit: 10)
             var entry = try #require(try await catalogue(processes).list(query).entries.first)
@@ -165,7 +165,7 @@ import Testing
             #expect(
                 try await processes.sql("SELECT seq, name, message, opened FROM chatts ORDER BY seq")
                     == [["1", "system", "s", "1"], ["2", "user", "u", "1"]])
-            try await processes.first.exchange("a", "1", appID: "old")
+            try await processes.first.exchange("a", "1", in: "old")
             try await processes.sql("DELETE FROM chatterd_conversations WHERE appid = 'old'")
             #expect(
                 await relayCode {
@@ -179,12 +179,12 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("Rome in May", "Take a coat.")
-            try await store.exchange("100% sure_?", "It's \"fine\" \\ ok.", appID: "app\u{1F}\u{1F}quotes")
+            try await store.exchange("100% sure_?", "It's \"fine\" \\ ok.", in: "app\u{1F}\u{1F}quotes")
             let titled = ConversationKey(Self.app, name: "empty")
             _ = try await catalogue(processes).create(titled, title: "A week in ROME", messages: [])
             for _ in 0..<5 {
                 try await store.exchange(
-                    "rome", String(repeating: "x", count: 300) + " ROME " + "y", appID: "app\u{1F}\u{1F}many")
+                    "rome", String(repeating: "x", count: 300) + " ROME " + "y", in: "app\u{1F}\u{1F}many")
             }
             let query = CatalogueQuery(owner: Self.app, limit: 50)
             let found = try await catalogue(processes).search(query, for: "rOmE")
@@ -243,7 +243,7 @@ import Testing
             for owner in owners {
                 for name in names {
                     let key = ConversationKey(owner, name: name)
-                    try await store.exchange("secret of \(owner)", "1", appID: key.text)
+                    try await store.exchange("secret of \(owner)", "1", in: key)
                 }
             }
             for owner in owners {

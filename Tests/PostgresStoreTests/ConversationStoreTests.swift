@@ -1,5 +1,6 @@
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdPostgresStore
@@ -104,7 +105,7 @@ import Testing
             let store = processes.first
             let opened = try await store.open("p")
             let seed = [ModelMessage(role: "system", content: "s")]
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             #expect(try await store.settleTurn(opened.turn, isAbandonedHere: false, closesRegenerated: false))
             #expect(
                 await relayCode { _ = try await store.history(of: opened.turn, for: opened.id) }

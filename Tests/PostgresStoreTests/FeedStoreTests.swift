@@ -160,12 +160,12 @@ import Testing
             #expect(
                 try await step {
                     try await store.replaceConversation(
-                        appID: "app", with: [ModelMessage(role: "system", content: "s")])
+                        "app", with: [ModelMessage(role: "system", content: "s")])
                 } == .reset(.replaced))
             #expect(
                 try await step {
                     let opened = try await store.open("b")
-                    _ = try await store.withdraw(opened.id, appID: "app")
+                    _ = try await store.withdraw(opened.id, in: "app")
                 } == .reset(.replaced))
             #expect(
                 try await step {
@@ -175,7 +175,7 @@ import Testing
                 } == .reset(.replaced))
             let count = try await processes.sql("SELECT count(*) FROM chatterd_changes")
             #expect(count == [["\(FeedReader.loggedChanges)"]])
-            #expect(try await step { try await store.deleteConversation(appID: "app") } == .deleted)
+            #expect(try await step { try await store.deleteConversation("app") } == .deleted)
             #expect(try await processes.rowCounts().isEmpty)
         }
     }
@@ -185,14 +185,14 @@ import Testing
             let (reader, _) = parts(processes)
             try await processes.first.exchange("a", "1")
             let old = try #require(try await reader.page(of: Self.key, after: nil, isOpen: false).position)
-            try await processes.first.deleteConversation(appID: "app")
+            try await processes.first.deleteConversation("app")
             try await processes.first.exchange("b", "2")
             #expect(try await reader.page(of: Self.key, after: old, isOpen: true).step == .deleted)
             let again = try await reader.page(of: Self.key, after: old, isOpen: false)
             #expect(again.step == .reset(.unknown) && again.state?.position == again.position)
             let heads = try await reader.heads(of: ["app", "none"])
-            #expect(heads.count == 1 && heads[ExactText("app")]?.epoch == again.position?.epoch)
-            #expect(heads[ExactText("app")]?.revision == 2)
+            #expect(heads.count == 1 && heads["app"]?.epoch == again.position?.epoch)
+            #expect(heads["app"]?.revision == 2)
         }
     }
 
@@ -243,7 +243,7 @@ import Testing
             let (reader, catalogue) = parts(processes)
             _ = try await catalogue.create(Self.key, title: nil, messages: [])
             let start = try #require(try await reader.page(of: Self.key, after: nil, isOpen: false).position)
-            try await processes.first.exchange("a", "1", appID: "source")
+            try await processes.first.exchange("a", "1", in: "source")
             let archive = ConversationArchive(
                 pool: processes.pool, readers: processes.pool, conversationLimit: 1 << 20,
                 memory: MemoryBudget(limit: 1 << 30))

@@ -1,6 +1,7 @@
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdPostgresStore
@@ -35,7 +36,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let usual = try await store.open("p")
-            let again = try await store.open("p", appID: "again", onInterrupt: .regenerate)
+            let again = try await store.open("p", in: "again", onInterrupt: .regenerate)
             #expect(try await !store.handOver(usual.turn, id: usual.id, attempt: 1, isEmpty: false))
             #expect(try await store.handOver(again.turn, id: again.id, attempt: 1, isEmpty: false))
         }
@@ -59,7 +60,7 @@ import Testing
             let before = try await store.open("p")
             try await other.signal(.stop, to: try await other.record(before))
             #expect(try await !store.handOver(before.turn, id: before.id, attempt: 1, isEmpty: true))
-            let after = try await store.open("p", appID: "after")
+            let after = try await store.open("p", in: "after")
             #expect(try await store.handOver(after.turn, id: after.id, attempt: 1, isEmpty: true))
             try await other.signal(.stop, to: try await other.record(after))
             #expect(try await other.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
@@ -28,7 +29,7 @@ import Testing
         try await StoreProcesses.run(count: 3) { processes in
             for number in 0..<(Self.shortCourses + 11) / 12 {
                 let seed = part << 32 | UInt64(number)
-                let course = HistoryCourse(seed: seed, appID: "app \(number)", processes)
+                let course = HistoryCourse(seed: seed, of: "app \(number)", processes)
                 do {
                     try await course.begin()
                     for _ in 0..<6 {
@@ -41,7 +42,7 @@ import Testing
         }
     }
 
-    private func kept(_ appID: String, bytes: Int, version: Int64 = 1) -> KeptHistory {
+    private func kept(_ conversation: ConversationKey, bytes: Int, version: Int64 = 1) -> KeptHistory {
         var messages = EncodedConversation()
         for _ in 0..<HistoryCache.minimumMessages {
             messages.append(
@@ -49,18 +50,19 @@ import Testing
             )
         }
         return KeptHistory(
-            version: HistoryVersion(epoch: 1, base: version), turn: Turn(appID: appID, number: 40), id: .random(),
+            version: HistoryVersion(epoch: 1, base: version), turn: Turn(conversation: conversation, number: 40),
+            id: .random(),
             junction: 38, messages: messages, omitted: [], skipped: nil)
     }
 
     @Test func namesOfTheSameCharactersHaveTheirOwnHistories() {
         let cache = HistoryCache(limit: 1 << 20, budget: MemoryBudget(limit: 64 << 20))
-        let names = ["\u{E9}", "e\u{301}"]
+        let names: [ConversationKey] = ["\u{E9}", "e\u{301}"]
         for name in names {
             cache.keep(kept(name, bytes: 1_000))
         }
         for name in names {
-            #expect(cache.history(of: name).map { ExactText($0.turn.appID) } == ExactText(name))
+            #expect(cache.history(of: name)?.turn.conversation == name)
         }
         cache.remove(names[0])
         #expect(cache.history(of: names[0]) == nil && cache.history(of: names[1]) != nil)
@@ -106,7 +108,7 @@ import Testing
         history.append(ModelMessage(role: "user", content: "x"))
         cache.keep(
             KeptHistory(
-                version: HistoryVersion(epoch: 1, base: 1), turn: Turn(appID: "a", number: 4), id: .random(),
+                version: HistoryVersion(epoch: 1, base: 1), turn: Turn(conversation: "a", number: 4), id: .random(),
                 junction: 2,
                 messages: history, omitted: [], skipped: nil))
         #expect(cache.byteCount == 0)
@@ -138,7 +140,7 @@ import Testing
             let seed = (0..<100).map {
                 ModelMessage(role: $0 % 2 == 0 ? "user" : "assistant", content: "message \($0)")
             }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             let first = try await store.open("a", reach: reach)
             try await store.closeTurn(first.turn, with: first.closing("1"))
             let change = "UPDATE chatts SET message = message || '!' WHERE appid = 'app' AND seq = 99"
@@ -158,10 +160,10 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<100).map { ModelMessage(role: "user", content: "\($0)") }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             try await store.exchange("a", "1")
             #expect(store.histories.history(of: "app") != nil)
-            try await store.deleteConversation(appID: "app")
+            try await store.deleteConversation("app")
             #expect(store.histories.byteCount == 0)
         }
     }
@@ -173,7 +175,7 @@ import Testing
             let seed =
                 [ModelMessage(role: "system", content: "s")]
                 + (0..<4_000).map { ModelMessage(role: $0 % 2 == 0 ? "user" : "assistant", content: "message \($0)") }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             let opened = try await store.open("last", reach: HistoryReach(tokens: 2_000, bytesPerToken: 1))
             #expect(opened.history.messages.count < 200 && opened.history.messages[0].seq == 1)
             let first = opened.history.messages[1].seq

@@ -13,15 +13,15 @@ final class HistoryCourse {
     private let processes: StoreProcesses
     /// The store that always reads everything.
     private let reference: PostgresConversationStore
-    private let appID: String
+    private let conversation: ConversationKey
     private var random: SeededGenerator
     private var replies: [OpenedTurn] = []
     private var running: [(turn: OpenedTurn, store: PostgresConversationStore)] = []
 
     /// Creates a course of three processes; the third one reads everything.
-    init(seed: UInt64, appID: String = "app", _ processes: StoreProcesses) {
+    init(seed: UInt64, of conversation: ConversationKey = "app", _ processes: StoreProcesses) {
         self.processes = processes
-        self.appID = appID
+        self.conversation = conversation
         reference = processes.stores[2]
         random = SeededGenerator(seed: seed)
     }
@@ -47,11 +47,11 @@ final class HistoryCourse {
             try await edit(
                 """
                 INSERT INTO chatts (appid, seq, name, message)
-                SELECT '\(appID)', max(seq) + 1, 'user', 'by hand' FROM chatts WHERE appid = '\(appID)' HAVING max(seq) > 0
+                SELECT '\(conversation.text)', max(seq) + 1, 'user', 'by hand' FROM chatts WHERE appid = '\(conversation.text)' HAVING max(seq) > 0
                 """)
         case ..<94: try await loseRows()
         case ..<95: try await edit("TRUNCATE chatts")
-        case ..<96: try await store().deleteConversation(appID: appID)
+        case ..<96: try await store().deleteConversation(conversation)
         default: try await prompt(parent: nil)
         }
     }
@@ -61,7 +61,7 @@ final class HistoryCourse {
     }
 
     private var anyRow: String {
-        "appid = '\(appID)' AND seq = (SELECT seq FROM chatts WHERE appid = '\(appID)' "
+        "appid = '\(conversation.text)' AND seq = (SELECT seq FROM chatts WHERE appid = '\(conversation.text)' "
             + "ORDER BY md5(seq::text || '\(Int.random(in: 0..<1_000, using: &random))') LIMIT 1)"
     }
 
@@ -78,7 +78,7 @@ final class HistoryCourse {
         for _ in 0..<Int.random(in: 0...2, using: &random) {
             messages.insert(ModelMessage(role: "system", content: text()), at: 0)
         }
-        try await store().replaceConversation(appID: appID, with: messages)
+        try await store().replaceConversation(conversation, with: messages)
         replies = []
         running = []
     }
@@ -96,7 +96,7 @@ final class HistoryCourse {
         }
         if Int.random(in: 0..<6, using: &random) == 0 { prompts[prompts.count - 1].role = "tool" }
         let opening = TurnOpening(
-            appID: appID, prompts: prompts, id: .random(), model: "m", parent: parent, reach: reach)
+            conversation: conversation, prompts: prompts, id: .random(), model: "m", parent: parent, reach: reach)
         let opened: TurnOpened
         do throws(RelayError) {
             opened = try await store.openTurn(opening)
@@ -170,8 +170,8 @@ final class HistoryCourse {
         try await edit(
             """
             SET chatterd.owner = '*';
-            DELETE FROM chatts WHERE appid = '\(appID)' AND seq > (
-                SELECT max(seq) - \(Int.random(in: 0...6, using: &random)) FROM chatts WHERE appid = '\(appID)')
+            DELETE FROM chatts WHERE appid = '\(conversation.text)' AND seq > (
+                SELECT max(seq) - \(Int.random(in: 0...6, using: &random)) FROM chatts WHERE appid = '\(conversation.text)')
             """)
     }
 
@@ -188,7 +188,7 @@ final class HistoryCourse {
         _ opened: TurnHistory, of turn: Turn, _ id: ReplyID, _ store: PostgresConversationStore, _ reach: HistoryReach?,
         _ window: ContextWindow
     ) async throws {
-        reference.histories.remove(appID)
+        reference.histories.remove(conversation)
         let expected = try await reference.history(of: turn, for: id)
         try compare(opened, expected, window)
         try compare(try await store.history(of: turn, for: id, reach: reach), expected, window)

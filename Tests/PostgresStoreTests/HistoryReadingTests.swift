@@ -17,7 +17,7 @@ import Testing
             let seed = (0..<2_000).map {
                 ModelMessage(role: $0 % 2 == 0 ? "user" : "assistant", content: "message \($0)")
             }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             let opened = try await store.open("last")
             #expect(opened.said == seed.map { "\($0.role) \($0.content)" } + ["user last"])
             #expect(opened.history.messages.entries.map(\.seq) == Array(1...2_001))
@@ -29,7 +29,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<600).map { ModelMessage(role: "system", content: "\($0)") }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             let first = try await store.exchange("a", "1")
             try await store.exchange("b", "2")
             let branch = try await store.open("c", parent: .reply(first.id))
@@ -44,13 +44,13 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<(form == "pages" ? 600 : 2)).map { ModelMessage(role: "system", content: "\($0)") }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             let first = try await store.exchange(text(form == "long" ? 20_000 : 1, "a"), "1")
             let opened = try await store.open("q", parent: .reply(first.id))
             var reader = HistoryReader(
                 from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn,
                 for: opened.id, limit: 1 << 20, pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             let code = await relayCode { _ = try await reader.read(evenIfUnfinished: true) }
             #expect(code == .conversationReplaced)
         }
@@ -61,12 +61,12 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let seed = (0..<600).map { ModelMessage(role: "system", content: "\($0)") }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             let opened = try await store.open("q")
             var reader = HistoryReader(
                 from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn,
                 for: opened.id, limit: 1 << 20, pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             _ = try await store.open("another")
             let code = await relayCode { _ = try await reader.read(evenIfUnfinished: true) }
             #expect(code == .conversationReplaced)
@@ -80,7 +80,7 @@ import Testing
             let opened = try await store.open("q")
             #expect(opened.turn.number == 2)
             let seed = (0..<seeded).map { ModelMessage(role: "system", content: "\($0)") }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             if seeded < 2 { _ = try await store.open("another") }
             let code = await relayCode { _ = try await store.history(of: opened.turn, for: opened.id) }
             #expect(code == .conversationReplaced)
@@ -112,7 +112,7 @@ import Testing
             let seed =
                 (0..<100).map { ModelMessage(role: "user", content: "\($0)" + text(6_000, "a")) }
                 + (0..<300).map { ModelMessage(role: "user", content: "\($0)") }
-            try await store.replaceConversation(appID: "app", with: seed)
+            try await store.replaceConversation("app", with: seed)
             let opened = try await store.open("last")
             #expect(opened.said == seed.map { "user \($0.content)" } + ["user last"])
         }
@@ -123,7 +123,8 @@ import Testing
             let store = processes.first
             let image = "\"images\":[\"\(text(50_000, "A"))\"]"
             let opening = TurnOpening(
-                appID: "app", prompts: [ModelMessage(role: "user", content: "look", extras: image)], id: .random(),
+                conversation: "app", prompts: [ModelMessage(role: "user", content: "look", extras: image)],
+                id: .random(),
                 model: "m", options: [], parent: nil, onInterrupt: .close)
             guard case .opened(_, let history, _) = try await store.openTurn(opening) else { return }
             #expect(history.messages.json.string == "{\"role\":\"user\",\"content\":\"look\",\(image)}")
@@ -172,7 +173,7 @@ import Testing
             #expect(await relayCode { _ = try await store.open(text(400_000, "p")) } == .historyTooLarge)
             let key = IdempotencyKey(text: "key", digest: [1])
             let named = TurnOpening(
-                appID: "app", prompts: [ModelMessage(role: "user", content: text(400_000, "p"))], id: .random(),
+                conversation: "app", prompts: [ModelMessage(role: "user", content: text(400_000, "p"))], id: .random(),
                 model: "m",
                 options: [], parent: .reply(first.id), key: key, onInterrupt: .close)
             #expect(await relayCode { _ = try await store.openTurn(named) } == .historyTooLarge)
@@ -180,7 +181,7 @@ import Testing
                 await relayCode { _ = try await store.open("x", parent: .reply(.random())) } == .replyNotFound)
             #expect(try await processes.rowCounts()["chatts"] == rows["chatts"])
             // The key has no reply, and can be used again.
-            #expect(try await store.knownReply(appID: "app", key: key) == nil)
+            #expect(try await store.knownReply(in: "app", key: key) == nil)
             try await store.exchange(text(200_000, "p"), text(200_000, "a"))
             #expect(await relayCode { _ = try await store.open("x") } == .historyTooLarge)
             #expect(
@@ -189,7 +190,7 @@ import Testing
                         to: try await store.record(first), as: .random(), model: nil, onInterrupt: .close)
                 } == .historyTooLarge)
             // The conversation accepts prompts again after its replacement.
-            try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "system", content: "s")])
+            try await store.replaceConversation("app", with: [ModelMessage(role: "system", content: "s")])
             #expect(try await store.open("x").said == ["system s", "user x"])
         }
     }

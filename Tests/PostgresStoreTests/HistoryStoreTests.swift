@@ -20,7 +20,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.replaceConversation(
-                appID: "app",
+                "app",
                 with: [ModelMessage(role: "system", content: "s"), ModelMessage(role: "user", content: "t")])
             let first = try await store.open("a", "b")
             #expect(entries(first.history) == ["1 0 system", "2 0 user", "3 5 user", "4 5 user"])
@@ -96,7 +96,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.replaceConversation(
-                appID: "app", with: [ModelMessage(role: "system", content: "s")])
+                "app", with: [ModelMessage(role: "system", content: "s")])
             let first = try await store.exchange("a", "1")
             try await store.exchange("b", "2")
             let failed = try await store.exchange("c", "", parent: .reply(first.id), as: .failed)
@@ -131,7 +131,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.replaceConversation(
-                appID: "app", with: [ModelMessage(role: "system", content: "Be brief.")])
+                "app", with: [ModelMessage(role: "system", content: "Be brief.")])
             for index in 0..<20 {
                 try await store.exchange("question \(index)", String(repeating: "words ", count: 20))
             }
@@ -164,7 +164,7 @@ import Testing
                 ]
             }
             try await store.replaceConversation(
-                appID: "app", with: [ModelMessage(role: "system", content: "Be brief.")] + seed)
+                "app", with: [ModelMessage(role: "system", content: "Be brief.")] + seed)
             let opened = try await store.open("last")
             let said = TurnHistory(
                 messages: try opened.history.fitted(to: ContextWindow(tokens: 300, reserve: 75)).messages,

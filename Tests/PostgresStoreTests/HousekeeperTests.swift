@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdTestSupport
@@ -12,7 +13,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let dead = processes.first
             for index in 0..<250 {
-                let opened = try await dead.open("p", appID: "app\(index)")
+                let opened = try await dead.open("p", in: "app\(index)")
                 _ = try await dead.journal([opened.entry("half")])
             }
             let keeper = Self.keeper(of: processes)
@@ -50,7 +51,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let killed = processes.first
             let opened = try await killed.open("p")
-            let again = try await killed.open("p", appID: "again", onInterrupt: .regenerate)
+            let again = try await killed.open("p", in: "again", onInterrupt: .regenerate)
             _ = try await killed.journal([opened.entry("half")])
             let keeper = Self.keeper(of: processes) {
                 _ = try? await processes.second.adoptAbandoned(limit: 10, except: [], onClaim: { _, _ in })
@@ -105,7 +106,7 @@ import Testing
             await keeper.end()
             try await keeper.runRound()
             #expect(try await processes.rowCounts() == ["chatts": 2])
-            try await store.expireConversation(appID: "app", after: .seconds(1), isStopping: { true })
+            try await store.expireConversation("app", after: .seconds(1), isStopping: { true })
             #expect(try await processes.rowCounts() == [:])
         }
     }
@@ -132,12 +133,13 @@ import Testing
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let running = try await store.open("p")
-            let over = try await store.exchange("p", "q", appID: "other")
+            let over = try await store.exchange("p", "q", in: "other")
             _ = try await store.journal([running.entry("kept")])
             try await other.signal(.read, to: try await store.record(running))
             _ = try await store.openTurn(
                 TurnOpening(
-                    appID: "keyed", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
+                    conversation: "keyed", prompts: [ModelMessage(role: "user", content: "p")], id: .random(),
+                    model: "m",
                     key: IdempotencyKey(text: "k", digest: [1])))
             // A late journal, an old signal, an old key, and a dead process without turns.
             try await processes.sql(
@@ -148,7 +150,7 @@ import Testing
                 UPDATE chatterd_keys SET expires_at = now();
                 INSERT INTO chatterd_processes VALUES (gen_random_uuid(), '-infinity')
                 """)
-            #expect(try await processes.rowCounts(of: over.turn.appID)["chatterd_journal"] == 1)
+            #expect(try await processes.rowCounts(of: over.turn.conversation)["chatterd_journal"] == 1)
             try await processes.proveSteadiness()
             let keeper = Self.keeper(of: processes)
             for _ in 0..<30 {
@@ -182,13 +184,13 @@ import Testing
     @Test func conversationsAreRemovedAfterTheirTime() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
-            for appID in ["old", "young", "running"] {
-                try await store.exchange("p", "q", appID: appID)
+            for conversation: ConversationKey in ["old", "young", "running"] {
+                try await store.exchange("p", "q", in: conversation)
             }
             for index in 0..<230 {
-                try await store.exchange("p", "q", appID: "row\(index)")
+                try await store.exchange("p", "q", in: "row\(index)")
             }
-            _ = try await store.open("p", appID: "running")
+            _ = try await store.open("p", in: "running")
             try await processes.sql(
                 """
                 UPDATE chatts SET time = time - interval '1 day', finished = finished - interval '1 day'
@@ -212,7 +214,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let dead = processes.first
             let opened = try await dead.open("p")
-            let again = try await dead.open("p", appID: "again", onInterrupt: .regenerate)
+            let again = try await dead.open("p", in: "again", onInterrupt: .regenerate)
             _ = try await dead.journal([opened.entry("half")])
             // After this reply, more replies were closed than one query examines.
             try await processes.sql(
@@ -245,7 +247,7 @@ import Testing
             let dead = try await processes.pool.run(LeaseStatements.dead(except: heir.lease.id))
             let lease = try #require(dead.first)
             // The process opens another turn, and its lease expires again.
-            let opened = try await back.open("q", appID: "other")
+            let opened = try await back.open("q", in: "other")
             try await processes.sql("UPDATE chatterd_processes SET expires_at = now() - interval '2 hours'")
             try await processes.proveSteadiness()
             _ = try await processes.pool.run(LeaseStatements.forget(lease))

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
@@ -131,18 +132,18 @@ import Testing
             let store = processes.first
             var opened: [OpenedTurn] = []
             for index in 0..<200 {
-                opened.append(try await store.open("p", appID: "app\(index)"))
+                opened.append(try await store.open("p", in: "app\(index)"))
             }
-            var entries = opened.map { $0.entry("text of \($0.turn.appID)") }
+            var entries = opened.map { $0.entry("text of \($0.turn.conversation.text)") }
             let stranger = OpenedTurn(
-                turn: Turn(appID: "unknown", number: 2), id: .random(), history: opened[0].history)
+                turn: Turn(conversation: "unknown", number: 2), id: .random(), history: opened[0].history)
             entries.insert(stranger.entry("x"), at: 100)
             #expect(try await store.journal(entries) == [ReplySignal(id: stranger.id, kind: .gone)])
             for opened in opened {
                 let record = try await processes.second.record(opened)
                 #expect(
                     try await processes.second.readReply(record, from: ReplyPosition()).words
-                        == "text of \(opened.turn.appID)")
+                        == "text of \(opened.turn.conversation.text)")
             }
         }
     }

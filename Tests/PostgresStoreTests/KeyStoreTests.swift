@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
@@ -26,7 +27,7 @@ import Testing
                 await relayCode { _ = try await processes.first.openTurn(Self.opening(digest: [2])) }
                     == .idempotencyKeyReused)
             // Another conversation has its own keys.
-            guard case .opened = try await processes.first.openTurn(Self.opening(appID: "other")) else {
+            guard case .opened = try await processes.first.openTurn(Self.opening(in: "other")) else {
                 throw TestFailure("not opened")
             }
         }
@@ -60,7 +61,7 @@ import Testing
             try await processes.sql("UPDATE chatterd_keys SET expires_at = now() - interval '1 s'")
             for digest: [UInt8] in [[1], [2]] {
                 let key = IdempotencyKey(text: "key", digest: digest)
-                #expect(try await processes.first.knownReply(appID: "app", key: key) == nil)
+                #expect(try await processes.first.knownReply(in: "app", key: key) == nil)
             }
             let second = Self.opening(digest: [2])
             guard case .opened = try await processes.first.openTurn(second) else { throw TestFailure("not opened") }
@@ -79,12 +80,12 @@ import Testing
             try await processes.sql("DELETE FROM chatts")
             for digest: [UInt8] in [[1], [2]] {
                 let key = IdempotencyKey(text: "key", digest: digest)
-                #expect(try await store.knownReply(appID: "app", key: key) == nil)
+                #expect(try await store.knownReply(in: "app", key: key) == nil)
             }
             let second = Self.opening(digest: [2])
             guard case .opened = try await store.openTurn(second) else { throw TestFailure("not opened") }
             #expect(
-                try await store.knownReply(appID: "app", key: IdempotencyKey(text: "key", digest: [2])) == second.id)
+                try await store.knownReply(in: "app", key: IdempotencyKey(text: "key", digest: [2])) == second.id)
             #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_keys": 1])
         }
     }
@@ -102,9 +103,9 @@ import Testing
         }
     }
 
-    private static func opening(appID: String = "app", digest: [UInt8] = [1]) -> TurnOpening {
+    private static func opening(in conversation: ConversationKey = "app", digest: [UInt8] = [1]) -> TurnOpening {
         TurnOpening(
-            appID: appID, prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
+            conversation: conversation, prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
             key: IdempotencyKey(text: "key", digest: digest))
     }
 }

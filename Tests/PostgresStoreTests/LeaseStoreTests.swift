@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdPostgresStore
@@ -19,7 +20,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let (living, other) = (processes.first, processes.second)
             let opened = try await living.open("p")
-            let again = try await living.open("p", appID: "again", onInterrupt: .regenerate)
+            let again = try await living.open("p", in: "again", onInterrupt: .regenerate)
             // A failover took longer than the leases: all have expired, and one process is the first to come through.
             try await processes.sql(
                 """

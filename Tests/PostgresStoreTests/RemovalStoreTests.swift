@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
@@ -13,7 +14,7 @@ import Testing
             _ = try await Self.fill("other", of: processes)
             let before = try await processes.rowCounts(of: "other")
             #expect(before.count == 4)
-            try await processes.second.deleteConversation(appID: "app")
+            try await processes.second.deleteConversation("app")
             #expect(try await processes.rowCounts().isEmpty)
             #expect(try await processes.rowCounts(of: "other") == before)
             // The owner of the reply detects the deletion.
@@ -36,7 +37,7 @@ import Testing
             let reply = try await store.open("p")
             try await processes.second.signal(.stop, to: try await store.record(reply))
             try await store.closeTurn(reply.turn, with: reply.closing("a"))
-            try await store.deleteConversation(appID: "app")
+            try await store.deleteConversation("app")
             #expect(try await processes.rowCounts().isEmpty)
         }
     }
@@ -45,7 +46,7 @@ import Testing
         try await StoreProcesses.run { processes in
             _ = try await Self.fill("app", of: processes)
             try await processes.second.replaceConversation(
-                appID: "app", with: [ModelMessage(role: "system", content: "s")])
+                "app", with: [ModelMessage(role: "system", content: "s")])
             #expect(try await processes.rowCounts() == ["chatts": 1])
         }
     }
@@ -53,7 +54,7 @@ import Testing
     @Test func replacedConversationLeavesNoKeys() async throws {
         try await StoreProcesses.run { processes in
             let opening = TurnOpening(
-                appID: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
+                conversation: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
                 key: IdempotencyKey(text: "k", digest: [1]))
             guard case .opened(let turn, let history, _) = try await processes.first.openTurn(opening) else {
                 throw TestFailure("not opened")
@@ -62,7 +63,7 @@ import Testing
             let opened = OpenedTurn(turn: turn, id: opening.id, history: history)
             try await processes.first.closeTurn(turn, with: opened.closing("a"))
             #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_keys": 1])
-            try await processes.second.replaceConversation(appID: "app", with: [])
+            try await processes.second.replaceConversation("app", with: [])
             #expect(try await processes.rowCounts().isEmpty)
         }
     }
@@ -77,7 +78,7 @@ import Testing
             let new = try await store.open("q")
             _ = try await store.journal([new.entry("new")])
             try await processes.second.signal(.read, to: try await store.record(new))
-            try await processes.second.sweep(appID: "app", isBeingWritten: true)
+            try await processes.second.sweep("app", isBeingWritten: true)
             #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_journal": 1, "chatterd_signals": 1])
             #expect(try await store.readAll(try await store.record(new)).map(\.words).joined() == "new")
         }
@@ -87,7 +88,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let old = try await store.open("p")
-            try await store.deleteConversation(appID: "app")
+            try await store.deleteConversation("app")
             let new = try await store.open("q")
             #expect(new.turn == old.turn)
             #expect(try await store.history(of: new.turn, for: new.id).said == ["user q"])
@@ -109,7 +110,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             try await store.exchange("p", "q")
-            let running = try await store.open("p", appID: "running")
+            let running = try await store.open("p", in: "running")
             let held = "SELECT pg_sleep(3600) FROM pg_advisory_xact_lock_shared(x'6a6f75726e616c'::bigint)"
             let writing = Task { try await processes.sql(held) }
             let waiting =
@@ -120,10 +121,10 @@ import Testing
                 pids = try await processes.sql(waiting)
             }
             // Another conversation's journal is being written all the time.
-            for appID in ["app", "none"] {
-                try await store.deleteConversation(appID: appID)
+            for conversation: ConversationKey in ["app", "none"] {
+                try await store.deleteConversation(conversation)
             }
-            try await store.expireConversation(appID: "running", after: .seconds(3_600), isStopping: { false })
+            try await store.expireConversation("running", after: .seconds(3_600), isStopping: { false })
             #expect(try await processes.rowCounts().isEmpty)
             #expect(try await store.record(running).state == nil)
             #expect(try await processes.sql(waiting) == pids)
@@ -144,7 +145,7 @@ import Testing
                 CREATE TRIGGER note AFTER DELETE ON chatts REFERENCING OLD TABLE AS gone FOR EACH STATEMENT
                 EXECUTE FUNCTION note()
                 """)
-            try await processes.first.deleteConversation(appID: "app")
+            try await processes.first.deleteConversation("app")
             #expect(try await processes.rowCounts().isEmpty)
             #expect(
                 try await processes.sql("SELECT count FROM deleted") == [["1000"], ["1000"], ["1000"], ["500"]])
@@ -167,9 +168,9 @@ import Testing
                     }
                     group.addTask {
                         if round % 2 == 0 {
-                            try await processes.second.deleteConversation(appID: "app")
+                            try await processes.second.deleteConversation("app")
                         } else {
-                            try await processes.second.replaceConversation(appID: "app", with: [])
+                            try await processes.second.replaceConversation("app", with: [])
                         }
                     }
                     try await group.waitForAll()
@@ -180,14 +181,15 @@ import Testing
     }
 
     /// A conversation with rows in every table; returns the turn that is open.
-    private static func fill(_ appID: String, of processes: StoreProcesses) async throws -> OpenedTurn {
+    private static func fill(_ conversation: ConversationKey, of processes: StoreProcesses) async throws -> OpenedTurn {
         let store = processes.first
-        try await store.exchange("a", "1", appID: appID)
+        try await store.exchange("a", "1", in: conversation)
         _ = try await store.openTurn(
             TurnOpening(
-                appID: appID, prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
+                conversation: conversation, prompts: [ModelMessage(role: "user", content: "p")], id: .random(),
+                model: "m",
                 key: IdempotencyKey(text: "k", digest: [1])))
-        let running = try await store.open("b", appID: appID)
+        let running = try await store.open("b", in: conversation)
         _ = try await store.journal([running.entry("text")])
         try await processes.second.signal(.read, to: try await store.record(running))
         return running

@@ -63,7 +63,7 @@ import Testing
                     try await processes.sql("UPDATE chatts SET floor = NULL WHERE seq = (SELECT max(seq) FROM chatts)")
                 case ..<94:
                     let opened = try await store.open("gone")
-                    #expect(try await store.withdraw(opened.id, appID: "app"))
+                    #expect(try await store.withdraw(opened.id, in: "app"))
                 case ..<97:
                     guard let reply = replies.randomElement(using: &random),
                         !running.contains(where: { $0.id == reply.id })
@@ -71,7 +71,7 @@ import Testing
                     try await store.choose(try await store.record(reply))
                 default:
                     try await store.replaceConversation(
-                        appID: "app", with: ["s", "t"].map { ModelMessage(role: "user", content: $0) })
+                        "app", with: ["s", "t"].map { ModelMessage(role: "user", content: $0) })
                     (running, replies) = ([], [])
                 }
                 try await expectFloors(processes)

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
@@ -113,7 +114,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let opened = try await processes.first.exchange("p", "q")
             let record = try await processes.first.record(opened)
-            try await processes.first.replaceConversation(appID: "app", with: [])
+            try await processes.first.replaceConversation("app", with: [])
             #expect(
                 await relayCode { _ = try await processes.first.readReply(record, from: ReplyPosition()) }
                     == .replyNotFound)
@@ -200,16 +201,18 @@ import Testing
     @Test func stoppedReplyIsNotRegenerated() async throws {
         try await StoreProcesses.run { processes in
             let (dead, heir) = (processes.first, processes.second)
-            for appID in ["stopped", "too", "read"] {
-                let opened = try await dead.open("p", appID: appID, onInterrupt: .regenerate)
-                try await heir.signal(appID == "read" ? .read : .stop, to: try await heir.record(opened))
+            for conversation: ConversationKey in ["stopped", "too", "read"] {
+                let opened = try await dead.open("p", in: conversation, onInterrupt: .regenerate)
+                try await heir.signal(conversation == "read" ? .read : .stop, to: try await heir.record(opened))
             }
             try await processes.kill(dead, isNoticed: true)
             #expect(
                 try await heir.settleTurn(
-                    Turn(appID: "too", number: 2), isAbandonedHere: false, closesRegenerated: false))
+                    Turn(conversation: "too", number: 2), isAbandonedHere: false, closesRegenerated: false))
             #expect(
-                try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).map(\.turn.appID) == ["read"])
+                try await heir.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).map(\.turn.conversation) == [
+                    "read"
+                ])
             _ = try await processes.pool.run(
                 ReplyStatements.settleAbandoned(limit: 9))
             #expect(
@@ -222,7 +225,7 @@ import Testing
         try await StoreProcesses.run(count: 3) { processes in
             let (dead, heir, other) = (processes.first, processes.second, processes.stores[2])
             let opened = try await dead.open("p", onInterrupt: .regenerate)
-            let unwanted = try await dead.open("p", appID: "unwanted", onInterrupt: .regenerate)
+            let unwanted = try await dead.open("p", in: "unwanted", onInterrupt: .regenerate)
             try await processes.kill(dead, isNoticed: true)
             #expect(try await !other.settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: false))
             #expect(try await other.settleTurn(unwanted.turn, isAbandonedHere: false, closesRegenerated: true))

@@ -51,7 +51,7 @@ import Testing
             let store = processes.first
             try await store.exchange("a", "1")
             try await store.replaceConversation(
-                appID: "app", with: ["s", "t"].map { ModelMessage(role: "system", content: $0) })
+                "app", with: ["s", "t"].map { ModelMessage(role: "system", content: $0) })
             #expect(
                 try await processes.sql("SELECT seq, opened FROM chatts ORDER BY seq") == [["3", "3"], ["4", "3"]])
             #expect(try await revision(processes) == 3)
@@ -66,7 +66,7 @@ import Testing
                 ConversationKey(Owner(app: "app")), ConversationKey(Owner(app: "app"), name: "trip"),
                 ConversationKey(person), ConversationKey(person, name: "trip"),
             ] {
-                try await store.exchange("a", "1", appID: key.text)
+                try await store.exchange("a", "1", in: key)
             }
             #expect(
                 try await processes.sql(
@@ -78,19 +78,20 @@ import Testing
     @Test func interruptedRepliesOfAConversationGetSuccessiveRevisions() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
-            for appID in ["a", "b"] {
+            for conversation: ConversationKey in ["a", "b"] {
                 for _ in 0..<3 {
-                    _ = try await store.open("p", appID: appID)
+                    _ = try await store.open("p", in: conversation)
                 }
             }
             try await processes.kill(store, isNoticed: true)
             #expect(try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 100)).affectedRows == 6)
-            for appID in ["a", "b"] {
+            for conversation: ConversationKey in ["a", "b"] {
                 #expect(
                     try await processes.sql(
-                        "SELECT closed FROM chatts WHERE appid = '\(appID)' AND closed IS NOT NULL ORDER BY seq")
+                        "SELECT closed FROM chatts WHERE appid = '\(conversation.text)' AND closed IS NOT NULL ORDER BY seq"
+                    )
                         == [["4"], ["5"], ["6"]])
-                #expect(try await revision(processes, of: appID) == 6)
+                #expect(try await revision(processes, of: conversation) == 6)
             }
         }
     }
@@ -117,7 +118,7 @@ import Testing
             try await processes.second.choose(try await store.record(first))
             #expect(try await revision(processes) == 1)
             try await processes.sql("DELETE FROM chatterd_conversations")
-            try await processes.second.deleteConversation(appID: "app")
+            try await processes.second.deleteConversation("app")
             #expect(try await processes.rowCounts().isEmpty)
         }
     }
@@ -157,15 +158,15 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p")
-            #expect(try await store.withdraw(opened.id, appID: "app"))
+            #expect(try await store.withdraw(opened.id, in: "app"))
             #expect(try await processes.rowCounts().isEmpty)
             // A conversation that was created without a prompt stays.
             let key = ConversationKey(Owner(app: "app"))
             _ = try await ConversationCatalogue(pool: processes.pool, readers: processes.pool)
                 .create(key, title: "t", messages: [])
-            #expect(try await !store.withdraw(.random(), appID: "app"))
+            #expect(try await !store.withdraw(.random(), in: "app"))
             let next = try await store.open("p")
-            #expect(try await store.withdraw(next.id, appID: "app"))
+            #expect(try await store.withdraw(next.id, in: "app"))
             #expect(try await processes.rowCounts() == ["chatterd_conversations": 1])
         }
     }
@@ -221,14 +222,14 @@ import Testing
                     to: try await store.record(done), as: .random(), model: nil, onInterrupt: .close)
             case .choose: try await store.choose(try await store.record(done))
             case .replace:
-                try await store.replaceConversation(appID: "app", with: [ModelMessage(role: "user", content: "x")])
+                try await store.replaceConversation("app", with: [ModelMessage(role: "user", content: "x")])
             case .close: try await store.closeTurn(running.turn, with: running.closing("2"))
             case .closeJournalled:
                 try await store.closeTurn(long.turn, with: long.closing("3", behind: ReplyPosition(text: 4)))
             case .settle:
                 _ = try await store.settleTurn(running.turn, isAbandonedHere: true, closesRegenerated: true)
-            case .delete: try await store.deleteConversation(appID: "app")
-            case .withdraw: _ = try await store.withdraw(long.id, appID: "app")
+            case .delete: try await store.deleteConversation("app")
+            case .withdraw: _ = try await store.withdraw(long.id, in: "app")
             }
         }
     }
@@ -236,7 +237,7 @@ import Testing
     @Test func housekeepingSkipsAConversationThatIsBeingChanged() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
-            let (busy, free) = (try await store.open("p", appID: "a"), try await store.open("p", appID: "b"))
+            let (busy, free) = (try await store.open("p", in: "a"), try await store.open("p", in: "b"))
             try await processes.kill(store, isNoticed: true)
             let holder = Task {
                 try await processes.sql(
@@ -260,7 +261,7 @@ import Testing
 
     @Test func retentionRemovesOldConversationsWithoutMessages() async throws {
         try await StoreProcesses.run { processes in
-            try await processes.first.exchange("a", "1", appID: "full")
+            try await processes.first.exchange("a", "1", in: "full")
             try await processes.sql(
                 """
                 INSERT INTO chatterd_conversations (appid, owner) VALUES ('old', 'old'), ('new', 'new');
@@ -276,8 +277,9 @@ import Testing
         }
     }
 
-    private func revision(_ processes: StoreProcesses, of appID: String = "app") async throws -> Int? {
-        let rows = try await processes.sql("SELECT revision FROM chatterd_conversations WHERE appid = '\(appID)'")
+    private func revision(_ processes: StoreProcesses, of conversation: ConversationKey = "app") async throws -> Int? {
+        let rows = try await processes.sql(
+            "SELECT revision FROM chatterd_conversations WHERE appid = '\(conversation.text)'")
         return rows.first.flatMap { Int($0[0]) }
     }
 

@@ -28,13 +28,13 @@ import Testing
 
     private static func seed(_ processes: StoreProcesses) async throws -> Seed {
         let store = processes.first
-        let complete = try await store.exchange("secret question", "secret answer", appID: key.text)
+        let complete = try await store.exchange("secret question", "secret answer", in: key)
         let image = ImageMessages.message("secret image", [ImageMessages.image(1, size: 2_000)])
-        try await store.exchange([image], appID: key.text)
+        try await store.exchange([image], in: key)
         let idempotencyKey = IdempotencyKey(text: "secret key", digest: [1])
         let id = ReplyID.random()
         var opening = TurnOpening(
-            appID: key.text, prompts: [ModelMessage(role: "user", content: "secret prompt")], id: id, model: "m")
+            conversation: key, prompts: [ModelMessage(role: "user", content: "secret prompt")], id: id, model: "m")
         opening.key = idempotencyKey
         guard case .opened(let turn, let history, _) = try await store.openTurn(opening) else {
             throw TestFailure("the turn is known")
@@ -76,9 +76,9 @@ import Testing
                 #expect(try await processes.first.findReply(seed.complete.id) != nil)
                 #expect(
                     try await processes.first.readReply(seed.running, from: ReplyPosition()).words == "secret journal")
-                try await processes.first.deleteConversation(appID: Self.key.text)
+                try await processes.first.deleteConversation(Self.key)
             }
-            #expect(try await processes.rowCounts(of: Self.key.text).isEmpty)
+            #expect(try await processes.rowCounts(of: Self.key).isEmpty)
         }
     }
 
@@ -87,8 +87,8 @@ import Testing
         let store = processes.first
         #expect(try await store.findReply(seed.complete.id) == nil)
         #expect(try await store.findReply(seed.running.id) == nil)
-        #expect(try await store.knownReply(appID: key.text, key: seed.idempotencyKey) == nil)
-        #expect(try await store.openedTurn(seed.running.id, appID: key.text) == nil)
+        #expect(try await store.knownReply(in: key, key: seed.idempotencyKey) == nil)
+        #expect(try await store.openedTurn(seed.running.id, in: key) == nil)
         for reply in [seed.complete, seed.running] {
             #expect(await relayCode { _ = try await store.readReply(reply, from: ReplyPosition()) } == .replyNotFound)
             #expect(
@@ -106,9 +106,9 @@ import Testing
     /// Changes as a stranger. Each call fails or changes no row.
     private static func change(_ processes: StoreProcesses, _ seed: Seed, _ stranger: Owner) async {
         let (store, turn) = (processes.first, seed.running.turn)
-        #expect(await relayCode { _ = try await store.open("p", appID: key.text) } != nil)
+        #expect(await relayCode { _ = try await store.open("p", in: key) } != nil)
         #expect(
-            await relayCode { _ = try await store.open("p", appID: key.text, parent: .reply(seed.complete.id)) } != nil)
+            await relayCode { _ = try await store.open("p", in: key, parent: .reply(seed.complete.id)) } != nil)
         #expect(
             await relayCode {
                 _ = try await store.openAlternative(
@@ -117,13 +117,13 @@ import Testing
         #expect(await relayCode { try await store.choose(seed.complete) } == .replyNotFound)
         _ = try? await store.signal(.stop, to: seed.running)
         _ = try? await store.settleTurn(turn, isAbandonedHere: true, closesRegenerated: true)
-        _ = try? await store.withdraw(seed.running.id, appID: key.text)
+        _ = try? await store.withdraw(seed.running.id, in: key)
         _ = try? await store.handOver(turn, id: seed.running.id, attempt: 1, isEmpty: true)
         _ = try? await store.restartTurn(turn, id: seed.running.id, attempt: 1)
         _ = try? await store.closeTurn(turn, with: seed.opened.closing("stolen"))
         _ = try? await store.replaceConversation(
-            appID: key.text, with: [ModelMessage(role: "user", content: "stolen")])
-        _ = try? await store.deleteConversation(appID: key.text)
+            key, with: [ModelMessage(role: "user", content: "stolen")])
+        _ = try? await store.deleteConversation(key)
         let catalogue = ConversationCatalogue(pool: processes.pool, readers: processes.pool)
         #expect(
             await relayCode { _ = try await catalogue.change(key, try stolenTitle) } != nil)

@@ -54,7 +54,7 @@ import Testing
     }
 
     /// Turns of one prompt and one reply. Some follow an earlier one.
-    private static func rows(_ appID: String, _ seq: String, through last: Int) -> String {
+    private static func rows(_ key: String, _ seq: String, through last: Int) -> String {
         """
         SET chatterd.owner = '*';
         INSERT INTO chatts (
@@ -63,7 +63,7 @@ import Testing
             CASE s % 2 WHEN 0 THEN 'complete' ELSE 'prompt' END, gen_random_uuid(), 'm', 1, now(), s, s, s - 1, s * 100,
             CASE s % 2 WHEN 0 THEN '00000000-0000-0000-0000-000000000007'::uuid END,
             CASE WHEN s % 10 = 1 AND s > 10 THEN s - 5 END
-        FROM generate_series(0, \(last)) AS g (n), LATERAL (SELECT \(appID), \(seq)) AS r (a, s);
+        FROM generate_series(0, \(last)) AS g (n), LATERAL (SELECT \(key), \(seq)) AS r (a, s);
         INSERT INTO chatterd_conversations (appid, owner)
         SELECT DISTINCT appid, appid || E'\\x1F\\x1F' FROM chatts ON CONFLICT DO NOTHING
         """

@@ -18,9 +18,8 @@ struct ScopedStatements {
 
     var all: [BoundStatement] { reading + opening + closing + changing + removing }
 
-    private var appID: String { key.text }
-    private var turn: Turn { Turn(appID: appID, number: number) }
-    private var runningTurn: Turn { Turn(appID: appID, number: runningNumber) }
+    private var turn: Turn { Turn(conversation: key, number: number) }
+    private var runningTurn: Turn { Turn(conversation: key, number: runningNumber) }
     private var record: ReplyRecord {
         ReplyRecord(
             id: reply, turn: turn, model: "m", state: .complete, attempt: 1, isAbandoned: false, createdAt: 0,
@@ -46,42 +45,42 @@ struct ScopedStatements {
         var list = CatalogueQuery(owner: key.owner, limit: 50)
         list.position = CataloguePosition(updatedAt: 1, name: key.name)
         return [
-            Rows.header(of: appID).bound, Rows.entries(of: appID, before: number, limit: 200, bytes: 1 << 20).bound,
-            Rows.entries(of: appID, after: number, limit: 200, bytes: 1 << 20).bound,
-            Rows.entries(of: appID, after: 0, upTo: number, limit: 200, bytes: 1 << 20).bound,
-            Rows.surroundings(of: appID, first: number, last: number).bound, Rows.rows(of: appID, seqs: seqs).bound,
-            Rows.messages(of: appID, seqs: seqs).bound, Rows.branch(of: appID, from: number - 200, to: number).bound,
-            Rows.branch(of: appID, upTo: reply, from: number - 200, to: number).bound, Rows.running(in: appID).bound,
-            Rows.exists(number, reply, in: appID).bound, Rows.end(of: appID).bound,
-            HistoryStatements.page(of: appID, after: 0, upTo: number, limit: 200).bound,
-            HistoryStatements.firstRows(of: appID, limit: 200).bound,
-            HistoryStatements.branchRow(of: appID, leadingTo: number, limit: 64).bound,
-            HistoryStatements.version(of: appID).bound,
-            HistoryStatements.sizes(of: appID, seqs: seqs).bound, HistoryStatements.rows(of: appID, seqs: seqs).bound,
-            FeedStatements.state(of: appID).bound,
+            Rows.header(of: key).bound, Rows.entries(of: key, before: number, limit: 200, bytes: 1 << 20).bound,
+            Rows.entries(of: key, after: number, limit: 200, bytes: 1 << 20).bound,
+            Rows.entries(of: key, after: 0, upTo: number, limit: 200, bytes: 1 << 20).bound,
+            Rows.surroundings(of: key, first: number, last: number).bound, Rows.rows(of: key, seqs: seqs).bound,
+            Rows.messages(of: key, seqs: seqs).bound, Rows.branch(of: key, from: number - 200, to: number).bound,
+            Rows.branch(of: key, upTo: reply, from: number - 200, to: number).bound, Rows.running(in: key).bound,
+            Rows.exists(number, reply, in: key).bound, Rows.end(of: key).bound,
+            HistoryStatements.page(of: key, after: 0, upTo: number, limit: 200).bound,
+            HistoryStatements.firstRows(of: key, limit: 200).bound,
+            HistoryStatements.branchRow(of: key, leadingTo: number, limit: 64).bound,
+            HistoryStatements.version(of: key).bound,
+            HistoryStatements.sizes(of: key, seqs: seqs).bound, HistoryStatements.rows(of: key, seqs: seqs).bound,
+            FeedStatements.state(of: key).bound,
             FeedStatements.events(
-                of: appID, after: FeedPosition(epoch: 1, revision: number, number: number), limit: 100, bytes: 1 << 20
+                of: key, after: FeedPosition(epoch: 1, revision: number, number: number), limit: 100, bytes: 1 << 20
             ).bound,
-            CatalogueStatements.list(list).bound, CatalogueStatements.entry(of: appID).bound,
-            CatalogueStatements.beginning(of: appID).bound,
-            CatalogueStatements.search(appID, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
-            CatalogueStatements.keys(of: list, after: "").bound,
+            CatalogueStatements.list(list).bound, CatalogueStatements.entry(of: key).bound,
+            CatalogueStatements.beginning(of: key).bound,
+            CatalogueStatements.search(key, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
+            CatalogueStatements.keys(of: list, after: nil).bound,
             RequestStatements.options(of: turn, id: reply).bound, RequestStatements.prompts(of: turn, id: reply).bound,
             ReplyStatements.ownership(of: turn, id: reply, by: process).bound,
             ReplyStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
             ReplyStatements.read(record, from: position, limit: 1 << 16).bound,
-            JournalStatements.read(running, appID: appID, from: position, limit: 1 << 16).bound,
-            ConversationStatements.running(in: appID).bound,
-            ConversationStatements.keyedReply(appID: appID, key: IdempotencyKey(text: "k", digest: [1])).bound,
-            ConversationStatements.openedTurn(appID: appID, id: running, owner: process).bound,
+            JournalStatements.read(running, in: key, from: position, limit: 1 << 16).bound,
+            ConversationStatements.running(in: key).bound,
+            ConversationStatements.keyedReply(in: key, key: IdempotencyKey(text: "k", digest: [1])).bound,
+            ConversationStatements.openedTurn(running, in: key, owner: process).bound,
             ConversationStatements.isReplayed(turn, id: reply).bound,
-            ConversationStatements.total(appID: appID).bound,
+            ConversationStatements.total(of: key).bound,
             RemovalStatements.isRunning(turn, id: reply).bound,
         ]
     }
 
     private var opening: [BoundStatement] {
-        var opening = TurnOpening(appID: appID, prompts: messages, id: process, model: "m")
+        var opening = TurnOpening(conversation: key, prompts: messages, id: process, model: "m")
         opening.parent = .reply(reply)
         opening.key = IdempotencyKey(text: "k", digest: [1])
         var columns = ConversationColumns(after: 0)
@@ -97,13 +96,13 @@ struct ScopedStatements {
                 to: record, as: process, model: nil, owner: process, onInterrupt: .close, limit: 1 << 30
             ).bound,
             ConversationStatements.choose(turn, id: reply).bound,
-            UsageStatements.charge(meter, for: running, in: appID, bytes: 1).bound,
+            UsageStatements.charge(meter, for: running, in: key, bytes: 1).bound,
             CatalogueStatements.create(target, title: nil, messages: messages).bound,
             ConversationRowStatements.fork(key, at: reply, to: target, title: nil, limit: 1 << 30).bound,
             ConversationRowStatements.add(columns, nil, to: key, after: number, count: 1, from: nil).bound,
-            AttachmentStatements.attach(Attachments(), to: appID, limit: 0).bound,
-            AttachmentStatements.hold(of: appID).bound,
-            AttachmentStatements.share(from: appID, with: target.text).bound,
+            AttachmentStatements.attach(Attachments(), to: key, limit: 0).bound,
+            AttachmentStatements.hold(of: key).bound,
+            AttachmentStatements.share(from: key, with: target).bound,
         ]
     }
 
@@ -124,29 +123,29 @@ struct ScopedStatements {
             LeaseStatements.handOver(runningTurn, id: running, owner: process, attempt: 1, isEmpty: true).bound,
             LeaseStatements.releaseDead(runningTurn).bound,
             JournalStatements.signal(.stop, to: runningTurn, id: running).bound,
-            ConversationStatements.stopRunning(appID: appID, except: running).bound,
+            ConversationStatements.stopRunning(in: key, except: running).bound,
         ]
     }
 
     private var changing: [BoundStatement] {
         let change = ConversationChange(title: .removed)
         return [
-            ConversationRevision.lock(appID).bound, CatalogueStatements.change(key, change).bound,
+            ConversationRevision.lock(key).bound, CatalogueStatements.change(key, change).bound,
             CatalogueStatements.titled(key, "t").bound, CatalogueStatements.trimLog(of: key).bound,
         ]
     }
 
     private var removing: [BoundStatement] {
         [
-            ConversationStatements.withdraw(appID: appID, id: running, owner: process).bound,
-            ConversationStatements.replace(appID: appID, with: messages).bound,
-            ConversationStatements.deleteRows(appID: appID, limit: 200).bound,
-            ConversationStatements.deleteKeys(appID: appID, limit: 200).bound,
-            ConversationRevision.removeEmpty(appID).bound, ConversationRevision.removeUnopened(appID).bound,
-            JournalStatements.sweep(appID: appID, limit: 200).bound,
-            JournalStatements.deleteSignals(appID: appID).bound, RemovalStatements.remove(turn, id: reply).bound,
-            RetentionStatements.expireRows(appID: appID, limit: 200, age: .seconds(1)).bound,
-            SlotStatements.removeGone(appID: appID).bound, SlotStatements.removeRanks(appID: appID).bound,
+            ConversationStatements.withdraw(running, in: key, owner: process).bound,
+            ConversationStatements.replace(key, with: messages).bound,
+            ConversationStatements.deleteRows(of: key, limit: 200).bound,
+            ConversationStatements.deleteKeys(of: key, limit: 200).bound,
+            ConversationRevision.removeEmpty(key).bound, ConversationRevision.removeUnopened(key).bound,
+            JournalStatements.sweep(key, limit: 200).bound,
+            JournalStatements.deleteSignals(of: key).bound, RemovalStatements.remove(turn, id: reply).bound,
+            RetentionStatements.expireRows(of: key, limit: 200, age: .seconds(1)).bound,
+            SlotStatements.removeGone(of: key).bound, SlotStatements.removeRanks(of: key).bound,
             UsageStatements.removeWithdrawn(running).bound,
         ]
     }

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
@@ -11,7 +12,7 @@ import Testing
     @Test func replyOfADeadProcessIsClosedWithItsTextOnSheets() async throws {
         try await StoreProcesses.run { processes in
             let (dead, other) = (processes.first, processes.second)
-            let (opened, neighbour) = (try await dead.open("p"), try await dead.open("q", appID: "other"))
+            let (opened, neighbour) = (try await dead.open("p"), try await dead.open("q", in: "other"))
             var position = ReplyPosition()
             var slot = SheetSlot()
             for piece in ["Grüße", " aus", " 東京", "👋"] {
@@ -53,9 +54,9 @@ import Testing
             let dead = processes.first
             var opened: [OpenedTurn] = []
             for index in 0..<50 {
-                opened.append(try await dead.open("p", appID: "app\(index)"))
+                opened.append(try await dead.open("p", in: "app\(index)"))
             }
-            try await dead.journalOnSheet(opened.map { $0.entry("text of \($0.turn.appID)") })
+            try await dead.journalOnSheet(opened.map { $0.entry("text of \($0.turn.conversation.text)") })
             try await processes.kill(dead, isNoticed: true)
             _ = try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 100))
             let rows = try await processes.sql("SELECT appid, message, state FROM chatts WHERE turn = seq")
@@ -177,7 +178,7 @@ import Testing
 
     @Test func requestReadsNoSheetOfAnotherOwner() async throws {
         try await StoreProcesses.run { processes in
-            let opened = try await processes.first.open("p", appID: "mine")
+            let opened = try await processes.first.open("p", in: "mine")
             try await processes.first.journalOnSheet([opened.entry("secret")])
             let pieces = "SELECT count(*) FROM chatterd_sheet_pieces(ARRAY(SELECT id FROM c))"
             func count(_ owner: String) async throws -> String {
@@ -215,7 +216,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")
-            _ = try await other.open("q", appID: "other")
+            _ = try await other.open("q", in: "other")
             try await store.journalOnSheet([opened.entry("abc")])
             #expect(try await Self.turn(processes) == 2)
             // Neither process has released the first table.

@@ -1,6 +1,7 @@
 import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdSockets
+import ChatterdTestSupport
 
 @testable import ChatterdPostgresStore
 @testable import ChatterdRelay
@@ -33,7 +34,7 @@ struct SlotStoreStage: Sendable {
             do {
                 for store in processes.stores {
                     // Each process generates replies, so it counts as alive.
-                    _ = try await store.open("p", appID: "alive")
+                    _ = try await store.open("p", in: "alive")
                 }
                 outcome = .success(try await body(stage))
             } catch {
@@ -47,13 +48,13 @@ struct SlotStoreStage: Sendable {
     }
 
     /// The ticket of a new reply of a process.
-    func ticket(_ appID: String, slots: Int = 1, by process: Int = 0) async throws -> SlotTicket {
-        let opened = try await processes.stores[process].open("p", appID: appID)
-        return SlotTicket(upstream: "u", slots: slots, reply: opened.id, owner: Self.owner(of: appID))
+    func ticket(_ conversation: ConversationKey, slots: Int = 1, by process: Int = 0) async throws -> SlotTicket {
+        let opened = try await processes.stores[process].open("p", in: conversation)
+        return SlotTicket(upstream: "u", slots: slots, reply: opened.id, owner: Self.owner(of: conversation))
     }
 
     /// The owner of a conversation, as tickets have it.
-    static func owner(of appID: String) -> String { ConversationKey(parsing: appID).owner.keyPrefix }
+    static func owner(of conversation: ConversationKey) -> String { conversation.owner.keyPrefix }
 
     /// The apps in the queue.
     func waiting() async throws -> [String] {

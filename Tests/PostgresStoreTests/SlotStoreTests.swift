@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdIdentity
 import ChatterdLanguageModels
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdPostgresStore
@@ -14,9 +15,9 @@ import Testing
             let running = try await stage.ticket("a")
             #expect(try await first.enter(running).granted == [running.key])
             var tickets: [SlotTicket] = []
-            for appID in ["a", "a", "b"] {
+            for conversation: ConversationKey in ["a", "a", "b"] {
                 // A process without a lease is not alive.
-                tickets.append(try await stage.ticket(appID, by: 1))
+                tickets.append(try await stage.ticket(conversation, by: 1))
             }
             for (index, ticket) in tickets.enumerated() {
                 let entry = try await second.enter(ticket)
@@ -46,7 +47,7 @@ import Testing
             let owners = [Owner(app: "a"), Owner(app: "a"), Owner(app: "a", person: "x"), Owner(app: "a", person: "y")]
             var tickets: [SlotTicket] = []
             for (index, owner) in owners.enumerated() {
-                tickets.append(try await stage.ticket(ConversationKey(owner, name: "c\(index)").text))
+                tickets.append(try await stage.ticket(ConversationKey(owner, name: "c\(index)")))
                 _ = try await store.enter(tickets[index])
             }
             // The second conversation of the app comes after the first ones of both people.
@@ -98,8 +99,8 @@ import Testing
             let running = try await stage.ticket("a")
             _ = try await store.enter(running)
             var tickets: [SlotTicket] = []
-            for appID in ["b", "b", "b", "b", "c"] {
-                tickets.append(try await stage.ticket(appID))
+            for conversation: ConversationKey in ["b", "b", "b", "b", "c"] {
+                tickets.append(try await stage.ticket(conversation))
                 _ = try await store.enter(tickets[tickets.count - 1])
             }
             for ticket in tickets[..<3] {
@@ -194,13 +195,14 @@ import Testing
     @Test func ticketsOfDeadProcessesAreSweptAfterTheirReplies() async throws {
         try await SlotStoreStage.run { stage in
             let (dead, heir) = (stage.slots[0], stage.slots[1])
-            let opened = try await stage.processes.first.open("p", appID: "a", onInterrupt: .regenerate)
-            let closed = try await stage.processes.first.open("p", appID: "b")
+            let opened = try await stage.processes.first.open("p", in: "a", onInterrupt: .regenerate)
+            let closed = try await stage.processes.first.open("p", in: "b")
             let alive = try await stage.ticket("c", by: 1)
             for turn in [opened, closed] {
                 _ = try await dead.enter(
                     SlotTicket(
-                        upstream: "u", slots: 1, reply: turn.id, owner: SlotStoreStage.owner(of: turn.turn.appID)))
+                        upstream: "u", slots: 1, reply: turn.id, owner: SlotStoreStage.owner(of: turn.turn.conversation)
+                    ))
             }
             _ = try await heir.enter(alive)
             try await heir.sweep()
@@ -231,7 +233,7 @@ import Testing
             let (running, waiting) = (try await stage.ticket("a"), try await stage.ticket("app"))
             _ = try await store.enter(running)
             _ = try await store.enter(waiting)
-            try await stage.processes.first.deleteConversation(appID: "app")
+            try await stage.processes.first.deleteConversation("app")
             #expect(try await stage.processes.rowCounts().isEmpty)
             #expect(try await store.survey(["u"]).positions.isEmpty)
             #expect(await relayCode { _ = try await store.enter(waiting) } == .conversationReplaced)
@@ -244,7 +246,7 @@ import Testing
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
             let running = try await stage.ticket("a")
-            let opened = try await stage.processes.first.open("p", appID: "b")
+            let opened = try await stage.processes.first.open("p", in: "b")
             let waiting = SlotTicket(upstream: "u", slots: 1, reply: opened.id, owner: SlotStoreStage.owner(of: "b"))
             _ = try await store.enter(running)
             _ = try await store.enter(waiting)
@@ -256,7 +258,7 @@ import Testing
             #expect(try await stage.waiting() == ["a"])
             #expect(await relayCode { _ = try await store.enter(waiting) } == .interrupted)
             // A ticket keeps its slot.
-            try await stage.processes.first.deleteConversation(appID: "a")
+            try await stage.processes.first.deleteConversation("a")
             try await store.sweep()
             #expect(try await store.granted() == [running.key])
         }
@@ -265,8 +267,8 @@ import Testing
     @Test func obsoleteRanksAreRemoved() async throws {
         try await SlotStoreStage.run { stage in
             let store = stage.slots[0]
-            for appID in ["a", "b", "a", "c", "a"] {
-                let ticket = try await stage.ticket(appID)
+            for conversation: ConversationKey in ["a", "b", "a", "c", "a"] {
+                let ticket = try await stage.ticket(conversation)
                 _ = try await store.enter(ticket)
                 _ = try await store.leave(ticket)
             }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
@@ -100,13 +101,14 @@ struct StoreProcesses: Sendable {
 
     /// The number of rows of a conversation in each table, without empty tables, and without the row that a conversation with messages
     /// has in `chatterd_conversations`.
-    func rowCounts(of appID: String = "app") async throws -> [String: Int] {
+    func rowCounts(of conversation: ConversationKey = "app") async throws -> [String: Int] {
         let tables = try await sql(
             "SELECT table_name FROM information_schema.columns WHERE column_name = 'appid' AND table_schema = 'public'")
         var counts: [String: Int] = [:]
         for table in tables.map({ $0[0] }) {
             let count = try await sql(
-                "SELECT count(*) FROM \(table) WHERE appid IN ('\(appID)', '\(appID)' || E'\\x1F\\x1F')")
+                "SELECT count(*) FROM \(table) WHERE appid IN ('\(conversation.text)', '\(conversation.text)' || E'\\x1F\\x1F')"
+            )
             counts[table] = Int(count[0][0]).flatMap { $0 > 0 ? $0 : nil }
         }
         if counts["chatts"] != nil, counts["chatterd_conversations"] == 1 {
@@ -209,12 +211,13 @@ extension TurnHistory {
 extension PostgresConversationStore {
     /// Opens a turn that is new to the store.
     func open(
-        _ prompts: String..., appID: String = "app", id: ReplyID = .random(), options: String = "",
+        _ prompts: String..., in conversation: ConversationKey = "app", id: ReplyID = .random(), options: String = "",
         parent: TurnParent? = nil, onInterrupt: InterruptPolicy = .close, reach: HistoryReach? = nil
     ) async throws -> OpenedTurn {
         let opened = try await openTurn(
             TurnOpening(
-                appID: appID, prompts: prompts.map { ModelMessage(role: "user", content: $0) }, id: id, model: "m",
+                conversation: conversation, prompts: prompts.map { ModelMessage(role: "user", content: $0) }, id: id,
+                model: "m",
                 options: Array(options.utf8), parent: parent, onInterrupt: onInterrupt, reach: reach))
         guard case .opened(let turn, let history, _) = opened else { throw TestFailure("the turn is known") }
         return OpenedTurn(turn: turn, id: id, history: history)
@@ -223,10 +226,10 @@ extension PostgresConversationStore {
     /// Opens a turn and closes it.
     @discardableResult
     func exchange(
-        _ prompt: String, _ answer: String, appID: String = "app", parent: TurnParent? = nil,
+        _ prompt: String, _ answer: String, in conversation: ConversationKey = "app", parent: TurnParent? = nil,
         as state: ReplyState = .complete
     ) async throws -> OpenedTurn {
-        let opened = try await open(prompt, appID: appID, parent: parent)
+        let opened = try await open(prompt, in: conversation, parent: parent)
         try await closeTurn(opened.turn, with: opened.closing(answer, as: state))
         return opened
     }

@@ -56,23 +56,23 @@ import Testing
                 pool: processes.pool, readers: processes.pool, conversationLimit: 1 << 30, quota: quota,
                 memory: MemoryBudget(limit: 1 << 30))
             let (ada, bob) = (Self.key("ada", "trip"), Self.key("bob", "trip"))
-            try await store.exchange(text(30_000), "ok", appID: ada.text)
-            let refusal = await relayError { _ = try await store.open(text(20_000), appID: ada.text) }
+            try await store.exchange(text(30_000), "ok", in: ada)
+            let refusal = await relayError { _ = try await store.open(text(20_000), in: ada) }
             #expect(
                 refusal?.code == .textFull && refusal?.message.contains("CHATTERD_PERSON_TEXT_LIMIT, 40000") == true)
             // Another conversation of the person is not another person, and another person has room.
             #expect(
-                await relayCode { _ = try await store.open(text(20_000), appID: Self.key("ada", "more").text) }
+                await relayCode { _ = try await store.open(text(20_000), in: Self.key("ada", "more")) }
                     == .textFull)
-            try await store.exchange(text(30_000), "ok", appID: bob.text)
-            try await store.exchange(text(30_000), "ok", appID: "app")
+            try await store.exchange(text(30_000), "ok", in: bob)
+            try await store.exchange(text(30_000), "ok", in: "app")
 
             // The app has 10 KB left for all of its people.
             let large = [ModelMessage(role: "user", content: text(20_000))]
-            let full = await relayError { _ = try await store.open(text(20_000), appID: "app") }
+            let full = await relayError { _ = try await store.open(text(20_000), in: "app") }
             #expect(full?.code == .textFull && full?.message.contains("CHATTERD_TEXT_LIMIT, 100000") == true)
             #expect(
-                await relayCode { try await store.replaceConversation(appID: "app", with: large) } == .textFull)
+                await relayCode { try await store.replaceConversation("app", with: large) } == .textFull)
             #expect(
                 await relayCode {
                     _ = try await catalogue.create(Self.key(nil, "new"), title: nil, messages: large)
@@ -82,10 +82,10 @@ import Testing
                 await relayCode {
                     _ = try await archive.importFile(file, isPiece: false, into: Self.key("carl", "copy"))
                 } == .textFull)
-            try await store.exchange("small", "ok", appID: "app")
+            try await store.exchange("small", "ok", in: "app")
             #expect(try await processes.sql("SELECT count(*) FROM chatts WHERE name = 'user'") == [["4"]])
             // Another app has its own limit.
-            try await store.exchange(text(50_000), "ok", appID: "other")
+            try await store.exchange(text(50_000), "ok", in: "other")
 
             // A copy needs to know no size: it is the last one beyond the limit.
             try await archive.fork(bob, at: nil, to: Self.key("bob", "copy"), title: nil)
@@ -93,10 +93,10 @@ import Testing
             #expect(
                 await relayCode { try await archive.fork(bob, at: nil, to: copy, title: nil) } == .textFull)
             for key in [ada, bob, Self.key("bob", "copy")] {
-                try await store.deleteConversation(appID: key.text)
+                try await store.deleteConversation(key)
             }
             await measure(quota)
-            try await store.exchange(text(20_000), "ok", appID: "app")
+            try await store.exchange(text(20_000), "ok", in: "app")
         }
     }
 
@@ -105,7 +105,7 @@ import Testing
             let quota = await quota(processes)
             let (one, two) = (store(processes, await self.quota(processes)), store(processes, quota))
             try await one.exchange(text(30_000), text(40_000))
-            try await one.exchange(text(20_000), "ok", appID: Self.key("ada", "trip").text)
+            try await one.exchange(text(20_000), "ok", in: Self.key("ada", "trip"))
             try await two.exchange(text(5_000), "ok")
             await measure(quota)
             #expect(await relayCode { _ = try await two.open(text(5_000)) } == .textFull)
@@ -138,7 +138,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let quota = TextQuota(TextQuota.Limits(), pool: processes.pool)
             try await store(processes, quota).exchange(text(200_000), "ok")
-            try await store(processes, quota).exchange(text(200_000), "ok", appID: Self.key("ada", "trip").text)
+            try await store(processes, quota).exchange(text(200_000), "ok", in: Self.key("ada", "trip"))
         }
     }
 }

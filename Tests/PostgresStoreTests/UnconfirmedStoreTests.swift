@@ -1,5 +1,6 @@
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdPostgresStore
@@ -12,9 +13,9 @@ import Testing
             try await store.exchange("a", "1")
             let lost = try await store.open("b", "c")
             let next = try await processes.second.open("d")
-            #expect(try await !processes.second.withdraw(lost.id, appID: "app"))
-            #expect(try await store.withdraw(lost.id, appID: "app"))
-            #expect(try await !store.withdraw(lost.id, appID: "app"))
+            #expect(try await !processes.second.withdraw(lost.id, in: "app"))
+            #expect(try await store.withdraw(lost.id, in: "app"))
+            #expect(try await !store.withdraw(lost.id, in: "app"))
             #expect(try await processes.rowCounts() == ["chatts": 4])
             #expect(
                 try await processes.second.history(of: next.turn, for: next.id).said
@@ -28,7 +29,7 @@ import Testing
             try await store.exchange("a", "1")
             let lost = try await store.open("b", parent: .start)
             let next = try await processes.second.open("c")
-            #expect(try await store.withdraw(lost.id, appID: "app"))
+            #expect(try await store.withdraw(lost.id, in: "app"))
             #expect(try await store.record(lost).state == .interrupted)
             // The prompt still follows the start, and not the turn above.
             #expect(try await processes.second.history(of: next.turn, for: next.id).said == ["user c"])
@@ -39,12 +40,12 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let opened = try await store.open("p", options: "\"seed\":1")
-            #expect(try await processes.second.openedTurn(opened.id, appID: "app") == nil)
-            let found = try #require(try await store.openedTurn(opened.id, appID: "app"))
+            #expect(try await processes.second.openedTurn(opened.id, in: "app") == nil)
+            let found = try #require(try await store.openedTurn(opened.id, in: "app"))
             #expect(found.turn == opened.turn && found.attempt == 1 && found.history.isUnread)
             #expect(String(decoding: found.options, as: UTF8.self) == "\"seed\":1" && found.model == "m")
             try await store.closeTurn(opened.turn, with: opened.closing("q"))
-            #expect(try await store.openedTurn(opened.id, appID: "app") == nil)
+            #expect(try await store.openedTurn(opened.id, in: "app") == nil)
         }
     }
 }

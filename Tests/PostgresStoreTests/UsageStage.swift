@@ -34,22 +34,25 @@ struct UsageStage: Sendable {
 
     /// Opens a turn that counts.
     func open(
-        _ prompt: String, _ meter: Meter, appID: String = "app", options: String = "", key: IdempotencyKey? = nil,
+        _ prompt: String, _ meter: Meter, in conversation: ConversationKey = "app", options: String = "",
+        key: IdempotencyKey? = nil,
         onInterrupt: InterruptPolicy = .close, by store: PostgresConversationStore? = nil
     ) async throws -> (OpenedTurn, Quota?) {
         let id = ReplyID.random()
         let opened = try await (store ?? self.store).openTurn(
             TurnOpening(
-                appID: appID, prompts: [ModelMessage(role: "user", content: prompt)], id: id, model: "m",
+                conversation: conversation, prompts: [ModelMessage(role: "user", content: prompt)], id: id, model: "m",
                 options: Array(options.utf8), key: key, onInterrupt: onInterrupt, meter: meter))
         guard case .opened(let turn, let history, let quota) = opened else { throw TestFailure("the turn is known") }
         return (OpenedTurn(turn: turn, id: id, history: history), quota)
     }
 
     /// The limit that refuses a turn; `nil` if it is opened.
-    func refusal(_ meter: Meter, appID: String = "app", options: String = "") async throws -> ExceededLimit? {
+    func refusal(
+        _ meter: Meter, in conversation: ConversationKey = "app", options: String = ""
+    ) async throws -> ExceededLimit? {
         do {
-            _ = try await open("p", meter, appID: appID, options: options)
+            _ = try await open("p", meter, in: conversation, options: options)
             return nil
         } catch let error as RelayError {
             #expect(error.code == .access(.rateLimited))
@@ -94,7 +97,8 @@ struct UsageStage: Sendable {
             let confined = Confined(store, to: shard)
             return Task(executorPreference: shard) {
                 let opening = TurnOpening(
-                    appID: "c\(process)-\(number)", prompts: [ModelMessage(role: "user", content: "p")], id: .random(),
+                    conversation: "c\(process)-\(number)", prompts: [ModelMessage(role: "user", content: "p")],
+                    id: .random(),
                     model: "m", options: Array(options.utf8), meter: meter)
                 do {
                     _ = try await confined.value.openTurn(opening)

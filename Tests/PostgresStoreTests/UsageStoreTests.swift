@@ -102,17 +102,17 @@ import Testing
             func token(_ person: String) -> Meter {
                 UsageStage.meter(limits, person: person, own: Allowance(requestsPerMinute: 50, concurrentReplies: 1))
             }
-            let (_, quota) = try await stage.open("p", token("ada"), appID: "a")
+            let (_, quota) = try await stage.open("p", token("ada"), in: "a")
             #expect(quota?.requests?.maximum == 50)
-            let own = try #require(try await stage.refusal(token("ada"), appID: "a"))
+            let own = try #require(try await stage.refusal(token("ada"), in: "a"))
             #expect(own.isOwners && own.maximum == 1)
-            _ = try await stage.open("p", token("bob"), appID: "b")
+            _ = try await stage.open("p", token("bob"), in: "b")
             _ = try await stage.open("p", UsageStage.meter(limits))
-            let key = try #require(try await stage.refusal(token("eve"), appID: "e"))
+            let key = try #require(try await stage.refusal(token("eve"), in: "e"))
             #expect(!key.isOwners && key.maximum == 3 && key.remaining == 0)
             // The person of another key of the app is the same one.
             let other = UsageStage.meter(key: "other", person: "ada", own: Allowance(concurrentReplies: 1))
-            #expect(try await stage.refusal(other, appID: "a")?.isOwners == true)
+            #expect(try await stage.refusal(other, in: "a")?.isOwners == true)
         }
     }
 
@@ -123,7 +123,7 @@ import Testing
             let (opened, _) = try await stage.open("p", meter, key: key)
             let again = try await stage.store.openTurn(
                 TurnOpening(
-                    appID: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
+                    conversation: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
                     key: key, meter: meter))
             guard case .known(let id) = again else { throw TestFailure("the prompt was opened twice") }
             #expect(id == opened.id)
@@ -194,7 +194,7 @@ import Testing
             _ = try await stage.open("p", UsageStage.meter())
             let charges = try await stage.charges()
             #expect(1_000...1_200 ~= (Int(charges[0][0]) ?? 0))
-            _ = try await stage.open(String(repeating: "a", count: 200_000), UsageStage.meter(), appID: "long")
+            _ = try await stage.open(String(repeating: "a", count: 200_000), UsageStage.meter(), in: "long")
             #expect(try await stage.charges().last?[0] == "\(UsageStatements.longestPrompt)")
         }
     }
@@ -242,7 +242,7 @@ import Testing
             let call = #"[{"function":{"name":"f","arguments":{"eval_count":1,"prompt_eval_count":1}}}]"#
             let head = #"{"message":{"content":"","tool_calls":\#(call)},"done":true"#
             for counts in [#","prompt_eval_count":50000,"eval_count":70000}"#, "}"] {
-                let (opened, _) = try await stage.open("p", UsageStage.meter(), appID: "app\(counts.count)")
+                let (opened, _) = try await stage.open("p", UsageStage.meter(), in: "app\(counts.count)")
                 try await stage.store.closeTurn(opened.turn, with: opened.closing("Hello", lastEvent: head + counts))
             }
             #expect(try await stage.charges() == [["1", "2", "t"], ["50000", "70000", "t"]])
@@ -255,7 +255,7 @@ import Testing
                 let line = #"{"done":true,"prompt_eval_count":\#(number.text),"eval_count":\#(number.text)}"#
                 for (form, line) in [line, line.replacing("{\"done", with: "{\"tool_calls\":null,\"done")].enumerated()
                 {
-                    let (opened, _) = try await stage.open("p", UsageStage.meter(), appID: "app\(index)-\(form)")
+                    let (opened, _) = try await stage.open("p", UsageStage.meter(), in: "app\(index)-\(form)")
                     try await stage.store.closeTurn(opened.turn, with: opened.closing("Hello", lastEvent: line))
                 }
             }
@@ -292,12 +292,12 @@ import Testing
             _ = try await stage.store.journal([opened.entry("12345678")])
             try await stage.processes.kill(stage.store)
             // It may be running still.
-            #expect(try await stage.refusal(meter, appID: "b") != nil)
+            #expect(try await stage.refusal(meter, in: "b") != nil)
             #expect(
                 try await stage.processes.second.settleTurn(
                     opened.turn, isAbandonedHere: false, closesRegenerated: false))
             #expect(try await stage.charges() == [["1", "2", "t"]])
-            #expect(try await stage.refusal(meter, appID: "b") == nil)
+            #expect(try await stage.refusal(meter, in: "b") == nil)
         }
     }
 
@@ -322,8 +322,8 @@ import Testing
     @Test func abandonedRepliesAreSettledByTheHousekeeper() async throws {
         try await UsageStage.run { stage in
             let meter = UsageStage.meter(Allowance(concurrentReplies: 3))
-            for appID in ["a", "b", "c"] {
-                _ = try await stage.open("p", meter, appID: appID)
+            for conversation: ConversationKey in ["a", "b", "c"] {
+                _ = try await stage.open("p", meter, in: conversation)
             }
             try await stage.processes.kill(stage.store)
             let keeper = Housekeeper(
@@ -344,11 +344,11 @@ import Testing
         try await UsageStage.run { stage in
             let meter = UsageStage.meter(Allowance(concurrentReplies: 1))
             _ = try await stage.open("p", meter)
-            try await stage.store.deleteConversation(appID: "app")
+            try await stage.store.deleteConversation("app")
             #expect(try await stage.charges() == [["1", "1024", "t"]])
             _ = try await stage.open("p", meter)
             try await stage.store.replaceConversation(
-                appID: "app", with: [ModelMessage(role: "system", content: "s")])
+                "app", with: [ModelMessage(role: "system", content: "s")])
             #expect(try await stage.charges() == [["1", "1024", "t"], ["1", "1024", "t"]])
         }
     }
@@ -356,7 +356,7 @@ import Testing
     @Test func withdrawnPromptIsNotCounted() async throws {
         try await UsageStage.run { stage in
             let (opened, _) = try await stage.open("p", UsageStage.meter())
-            #expect(try await stage.store.withdraw(opened.id, appID: "app"))
+            #expect(try await stage.store.withdraw(opened.id, in: "app"))
             #expect(try await stage.charges().isEmpty)
         }
     }
@@ -391,7 +391,8 @@ import Testing
     @Test func reportHasDaysAndPeople() async throws {
         try await UsageStage.run { stage in
             for (person, text) in [("ada", "12345678"), ("bob", "1234"), ("bob", "")] {
-                let (opened, _) = try await stage.open("p", UsageStage.meter(person: person), appID: person)
+                let (opened, _) = try await stage.open(
+                    "p", UsageStage.meter(person: person), in: ConversationKey(parsing: person))
                 try await stage.store.closeTurn(opened.turn, with: opened.closing(text))
             }
             _ = try await stage.open("p", UsageStage.meter())

@@ -4,7 +4,7 @@ import ChatterdRelay
 
 /// The chat board: postings of people to each other, separate from the conversations.
 ///
-/// Its rows are in `chatts` under the empty appID, which no conversation can have.
+/// Its rows are in `chatts` under the empty `appid`, which no conversation can have.
 public final class ChatBoard: Sendable {
     /// The maximum number of attempts of a posting that loses its `seq` to concurrent ones. Each time another one succeeds.
     private static let attempts = 100

@@ -94,7 +94,7 @@ public final class ConversationCatalogue {
         let steps = group.map { entry in
             transaction.add(
                 CatalogueStatements.search(
-                    entry.key.text, for: text, after: search.start(in: entry), rows: Self.pieceRows,
+                    entry.key, for: text, after: search.start(in: entry), rows: Self.pieceRows,
                     bytes: Self.pieceBytes))
         }
         let results = try await readers.runForRelay(transaction)
@@ -121,9 +121,9 @@ public final class ConversationCatalogue {
         let created = transaction.add(
             CatalogueStatements.create(key, title: title, messages: attachments.detach(from: messages)))
         if !attachments.isEmpty {
-            transaction.add(AttachmentStatements.attach(attachments, to: key.text, limit: attachmentsLimit))
+            transaction.add(AttachmentStatements.attach(attachments, to: key, limit: attachmentsLimit))
         }
-        let entry = transaction.add(CatalogueStatements.entry(of: key.text))
+        let entry = transaction.add(CatalogueStatements.entry(of: key))
         let results = try await pool.runForRelay(transaction, attempts: Self.attempts)
         guard results[created].affectedRows == 1, let entry = results[entry].first else {
             throw RelayError(.conversationExists, "There is a conversation of this name already. Choose another name.")
@@ -154,8 +154,8 @@ public final class ConversationCatalogue {
     private func apply(_ changes: Transaction, to key: ConversationKey) async throws(RelayError) -> CatalogueEntry {
         var transaction = changes
         transaction.add(CatalogueStatements.trimLog(of: key))
-        let entry = transaction.add(CatalogueStatements.entry(of: key.text))
-        defer { signals?.changed(key.text) }
+        let entry = transaction.add(CatalogueStatements.entry(of: key))
+        defer { signals?.changed(key) }
         guard let entry = try await pool.runForRelay(transaction)[entry].first else { throw Self.notFound }
         return entry
     }
@@ -164,7 +164,7 @@ public final class ConversationCatalogue {
     ///
     /// - Throws: `conversationNotFound`.
     public func entry(of key: ConversationKey) async throws(RelayError) -> CatalogueEntry {
-        guard let entry = try await readers.runForRelay(CatalogueStatements.entry(of: key.text)).first else {
+        guard let entry = try await readers.runForRelay(CatalogueStatements.entry(of: key)).first else {
             throw Self.notFound
         }
         return entry
@@ -172,7 +172,7 @@ public final class ConversationCatalogue {
 
     /// The beginning of a conversation, with the roles of its messages, and the model of its newest reply.
     public func beginning(of key: ConversationKey) async throws(RelayError) -> (text: String, model: String?) {
-        let messages = try await readers.runForRelay(CatalogueStatements.beginning(of: key.text))
+        let messages = try await readers.runForRelay(CatalogueStatements.beginning(of: key))
         return (messages.map { "\($0.role): \($0.text)\n" }.joined(), messages.first?.model)
     }
 
@@ -180,8 +180,7 @@ public final class ConversationCatalogue {
     public func keys(
         of query: CatalogueQuery, after key: ConversationKey?
     ) async throws(RelayError) -> [ConversationKey] {
-        try await readers.runForRelay(CatalogueStatements.keys(of: query, after: key?.text ?? ""))
-            .map { ConversationKey(parsing: $0) }
+        Array(try await readers.runForRelay(CatalogueStatements.keys(of: query, after: key)))
     }
 
     /// The error for a conversation that does not exist.

@@ -24,7 +24,7 @@ extension ConversationArchive {
         while true {
             let entries = try await readers.runForRelay(
                 ConversationRowStatements.entries(
-                    of: key.text, before: next, limit: Self.branchRows, bytes: Self.pageBytes))
+                    of: key, before: next, limit: Self.branchRows, bytes: Self.pageBytes))
             guard let first = entries.first?.seq, let last = entries.last?.seq else { break }
             size += entries.reduce(0) { $0 + $1.size }
             guard size <= limit else {
@@ -38,8 +38,8 @@ extension ConversationArchive {
             }
             var reading = Transaction()
             let messages = reading.add(
-                ConversationRowStatements.messages(of: key.text, seqs: Self.seqs(of: entries)))
-            let branch = reading.add(ConversationRowStatements.branch(of: key.text, upTo: reply, from: first, to: last))
+                ConversationRowStatements.messages(of: key, seqs: Self.seqs(of: entries)))
+            let branch = reading.add(ConversationRowStatements.branch(of: key, upTo: reply, from: first, to: last))
             let page = try await readers.runForRelay(reading)
             let active = Array(page[branch])
             pages.append(page[messages].map(\.row).filter { row in active.contains { $0.contains(row.seq) } })

@@ -7,13 +7,13 @@ extension ConversationArchive {
     /// - Throws: `conversationBusy` while the reply runs; `replyNotComplete` if something follows it; `replyNotFound`,
     ///   `storeUnavailable`.
     public func remove(_ reply: ReplyRecord) async throws(RelayError) {
-        let appID = reply.turn.appID
+        let conversation = reply.turn.conversation
         var transaction = Transaction()
         // The separate lock comes first, so that the removal sees all earlier changes.
-        transaction.add(ConversationRevision.lock(appID))
+        transaction.add(ConversationRevision.lock(conversation))
         let removal = transaction.add(RemovalStatements.remove(reply.turn, id: reply.id))
         let found = transaction.add(RemovalStatements.isRunning(reply.turn, id: reply.id))
-        defer { signals?.changed(appID) }
+        defer { signals?.changed(conversation) }
         let results = try await pool.runForRelay(transaction, attempts: Self.attempts)
         guard results[removal].affectedRows == 0 else { return }
         guard let isRunning = results[found].first else { throw ChatService.replyNotFound }

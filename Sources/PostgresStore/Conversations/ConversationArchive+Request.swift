@@ -24,7 +24,7 @@ extension ConversationArchive {
         let entries = try await readers.runForRelay(RequestStatements.prompts(of: reply.turn, id: reply.id))
         let reservation = try reserve(for: entries)
         let messages = try await readers.runForRelay(
-            ConversationRowStatements.messages(of: reply.turn.appID, seqs: Self.seqs(of: entries)))
+            ConversationRowStatements.messages(of: reply.turn.conversation, seqs: Self.seqs(of: entries)))
         return (messages.map(\.row), reservation)
     }
 }

@@ -47,8 +47,8 @@ public final class ConversationArchive {
         of key: ConversationKey, _ window: ConversationPage.Window
     ) async throws(RelayError) -> (json: ByteBuffer, memory: MemoryReservation) {
         var transaction = Transaction()
-        let headers = transaction.add(ConversationRowStatements.header(of: key.text))
-        let found = transaction.add(Self.entries(of: key.text, window))
+        let headers = transaction.add(ConversationRowStatements.header(of: key))
+        let found = transaction.add(Self.entries(of: key, window))
         let results = try await readers.runForRelay(transaction)
         guard let header = results[headers].first else { throw Self.notFound }
         let entries = results[found]
@@ -60,10 +60,10 @@ public final class ConversationArchive {
             return (json, reservation)
         }
         var reading = Transaction()
-        let messages = reading.add(ConversationRowStatements.messages(of: key.text, seqs: Self.seqs(of: entries)))
-        let branch = reading.add(ConversationRowStatements.branch(of: key.text, from: first, to: last))
+        let messages = reading.add(ConversationRowStatements.messages(of: key, seqs: Self.seqs(of: entries)))
+        let branch = reading.add(ConversationRowStatements.branch(of: key, from: first, to: last))
         let surroundings = reading.add(
-            ConversationRowStatements.surroundings(of: key.text, first: first, last: last))
+            ConversationRowStatements.surroundings(of: key, first: first, last: last))
         let page = try await readers.runForRelay(reading)
         guard page[messages].count == entries.count, let more = page[surroundings].first else { throw Self.replaced }
         let active = Array(page[branch])
@@ -74,15 +74,15 @@ public final class ConversationArchive {
     }
 
     private static func entries(
-        of appID: String, _ window: ConversationPage.Window
+        of conversation: ConversationKey, _ window: ConversationPage.Window
     ) -> Query<ConversationRowStatements.Entry> {
         switch window.edge {
         case .end:
-            ConversationRowStatements.entries(of: appID, before: .max, limit: window.limit, bytes: pageBytes)
+            ConversationRowStatements.entries(of: conversation, before: .max, limit: window.limit, bytes: pageBytes)
         case .before(let seq):
-            ConversationRowStatements.entries(of: appID, before: seq, limit: window.limit, bytes: pageBytes)
+            ConversationRowStatements.entries(of: conversation, before: seq, limit: window.limit, bytes: pageBytes)
         case .after(let seq):
-            ConversationRowStatements.entries(of: appID, after: seq, limit: window.limit, bytes: pageBytes)
+            ConversationRowStatements.entries(of: conversation, after: seq, limit: window.limit, bytes: pageBytes)
         }
     }
 
@@ -127,11 +127,11 @@ public final class ConversationArchive {
     ) async throws(RelayError) {
         try quota?.admit(0, of: target.owner)
         var transaction = Transaction()
-        transaction.add(AttachmentStatements.hold(of: source.text))
+        transaction.add(AttachmentStatements.hold(of: source))
         let fork = transaction.add(
             ConversationRowStatements.fork(source, at: reply, to: target, title: title, limit: conversationLimit))
-        transaction.add(AttachmentStatements.share(from: source.text, with: target.text))
-        let end = transaction.add(ConversationStatements.total(appID: target.text))
+        transaction.add(AttachmentStatements.share(from: source, with: target))
+        let end = transaction.add(ConversationStatements.total(of: target))
         let results = try await pool.runForRelay(transaction, attempts: Self.attempts)
         let outcome = results[fork].first
         guard let outcome, outcome.isDone == false else {
@@ -156,13 +156,13 @@ public final class ConversationArchive {
     /// - Throws: `conversationNotFound`, `storeUnavailable`.
     public func export(_ key: ConversationKey) async throws(RelayError) -> ConversationExport {
         var transaction = Transaction()
-        let headers = transaction.add(ConversationRowStatements.header(of: key.text))
+        let headers = transaction.add(ConversationRowStatements.header(of: key))
         // A reply that ends between the two queries is exported with its end.
-        let running = transaction.add(ConversationRowStatements.running(in: key.text))
+        let running = transaction.add(ConversationRowStatements.running(in: key))
         let results = try await readers.runForRelay(transaction)
         guard let header = results[headers].first else { throw Self.notFound }
         return ConversationExport(
-            header: header.conversation(key.name), appID: key.text, last: header.last, lastID: header.lastID,
+            header: header.conversation(key.name), conversation: key, last: header.last, lastID: header.lastID,
             running: Set(results[running].lazy.filter { $0 <= header.last }))
     }
 
@@ -174,15 +174,15 @@ public final class ConversationArchive {
     ) async throws(RelayError) -> (rows: ConversationExportPage, memory: MemoryReservation) {
         let entries = try await readers.runForRelay(
             ConversationRowStatements.entries(
-                of: export.appID, after: export.position, upTo: export.last, limit: Self.exportRows,
+                of: export.conversation, after: export.position, upTo: export.last, limit: Self.exportRows,
                 bytes: Self.pageBytes))
         let reservation = try reserve(for: entries)
         var transaction = Transaction()
         let found = transaction.add(
-            ConversationRowStatements.rows(of: export.appID, seqs: Self.seqs(of: entries)))
+            ConversationRowStatements.rows(of: export.conversation, seqs: Self.seqs(of: entries)))
         // After the rows: a conversation that has its last row then had all rows before.
         let anchor = transaction.add(
-            ConversationRowStatements.exists(export.last, export.lastID, in: export.appID))
+            ConversationRowStatements.exists(export.last, export.lastID, in: export.conversation))
         let results = try await readers.runForRelay(transaction)
         let rows = results[found]
         guard let last = rows.last?.seq, rows.count == entries.count, results[anchor].first == true else {
@@ -215,7 +215,7 @@ public final class ConversationArchive {
     public func importFile(
         _ file: [UInt8], isPiece: Bool, into key: ConversationKey
     ) async throws(RelayError) -> Imported {
-        let end = try await pool.runForRelay(ConversationRowStatements.end(of: key.text)).first
+        let end = try await pool.runForRelay(ConversationRowStatements.end(of: key)).first
         let continues = isPiece && !ConversationFileReader.hasHeader(file.span)
         guard !continues || end?.exists == true else { throw Self.notFound }
         let start = ConversationFileReader.Start(last: end?.last ?? 0, rows: end?.rows ?? 0)
@@ -232,13 +232,13 @@ public final class ConversationArchive {
         guard columns.size <= conversationLimit else { throw tooLarge }
         try quota?.admit(columns.size - size, of: key.owner)
         defer { quota?.stored(of: key.owner) }
-        defer { signals?.changed(key.text) }
+        defer { signals?.changed(key) }
         var transaction = Transaction()
         let stored = transaction.add(
             ConversationRowStatements.add(
                 columns, reader.header, to: key, after: start.last, count: reader.rows, from: end))
         if !columns.attachments.isEmpty {
-            transaction.add(AttachmentStatements.attach(columns.attachments, to: key.text, limit: attachmentsLimit))
+            transaction.add(AttachmentStatements.attach(columns.attachments, to: key, limit: attachmentsLimit))
         }
         guard try await pool.runForRelay(transaction, attempts: Self.attempts)[stored].count == 1 else {
             throw continues
@@ -278,7 +278,8 @@ extension ConversationRowStatements.Message {
 public struct ConversationExport: Sendable {
     /// The data of the conversation.
     public let header: ConversationHeader
-    let appID: String
+    /// The conversation.
+    let conversation: ConversationKey
     /// The last row; 0 without rows.
     let last: Int64
     let lastID: ReplyID

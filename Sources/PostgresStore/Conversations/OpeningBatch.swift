@@ -33,23 +33,24 @@ struct OpeningBatch {
         open = transaction.add(query)
         if !attachments.0.isEmpty {
             transaction.add(
-                AttachmentStatements.attach(attachments.0, to: opening.appID, limit: attachments.limit))
+                AttachmentStatements.attach(attachments.0, to: opening.conversation, limit: attachments.limit))
         }
         if opening.whenBusy == .stop || opening.whenBusy == .replace {
-            transaction.add(ConversationStatements.stopRunning(appID: opening.appID, except: opening.id))
+            transaction.add(ConversationStatements.stopRunning(in: opening.conversation, except: opening.id))
         }
         running =
             opening.whenBusy == .refuse
-            ? transaction.add(ConversationStatements.running(in: opening.appID)) : nil
+            ? transaction.add(ConversationStatements.running(in: opening.conversation)) : nil
         // Before the history, which a refused request does not need.
         if let meter = opening.meter {
-            charge = transaction.add(UsageStatements.charge(meter, for: opening.id, in: opening.appID, bytes: bytes))
+            charge = transaction.add(
+                UsageStatements.charge(meter, for: opening.id, in: opening.conversation, bytes: bytes))
         } else {
             charge = nil
         }
-        history = HistoryBatch(of: opening.appID, in: cache, for: opening.reach, &transaction)
+        history = HistoryBatch(of: opening.conversation, in: cache, for: opening.reach, &transaction)
         if let key = opening.key {
-            keyed = transaction.add(ConversationStatements.keyedReply(appID: opening.appID, key: key))
+            keyed = transaction.add(ConversationStatements.keyedReply(in: opening.conversation, key: key))
         } else {
             keyed = nil
         }

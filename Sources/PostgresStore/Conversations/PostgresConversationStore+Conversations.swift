@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
@@ -7,27 +8,29 @@ extension PostgresConversationStore {
     /// The number of rows that one statement removes.
     private static let removalLimit = 1_000
 
-    public func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
-        guard !messages.isEmpty else { return try await deleteConversation(appID: appID) }
-        try admit(messages, to: appID)
-        defer { stored(in: appID) }
+    public func replaceConversation(
+        _ conversation: ConversationKey, with messages: [ModelMessage]
+    ) async throws(RelayError) {
+        guard !messages.isEmpty else { return try await deleteConversation(conversation) }
+        try admit(messages, to: conversation)
+        defer { stored(in: conversation) }
         defer {
-            signals?.changed(appID)
-            histories.remove(appID)
+            signals?.changed(conversation)
+            histories.remove(conversation)
         }
         var attachments = Attachments()
         var transaction = Transaction()
         let replacement = transaction.add(
-            ConversationStatements.replace(appID: appID, with: attachments.detach(from: messages)))
+            ConversationStatements.replace(conversation, with: attachments.detach(from: messages)))
         transaction.add(
-            AttachmentStatements.attach(attachments, to: appID, limit: attachmentsLimit, replacing: true))
+            AttachmentStatements.attach(attachments, to: conversation, limit: attachmentsLimit, replacing: true))
         if try await run(transaction)[replacement].first == true {
-            try await sweep(appID: appID, isBeingWritten: true)
+            try await sweep(conversation, isBeingWritten: true)
         }
     }
 
     public func choose(_ reply: ReplyRecord) async throws(RelayError) {
-        defer { signals?.changed(reply.turn.appID) }
+        defer { signals?.changed(reply.turn.conversation) }
         var transaction = Transaction()
         transaction.add(ConversationStatements.choose(reply.turn, id: reply.id))
         let found = transaction.add(ConversationStatements.isReplayed(reply.turn, id: reply.id))
@@ -35,36 +38,36 @@ extension PostgresConversationStore {
         guard isReplayed else { throw Self.notReplayed("the conversation cannot continue from it") }
     }
 
-    public func deleteConversation(appID: String) async throws(RelayError) {
-        defer { histories.remove(appID) }
+    public func deleteConversation(_ conversation: ConversationKey) async throws(RelayError) {
+        defer { histories.remove(conversation) }
         var isBeingWritten = false
         while true {
             let deletion = try await remove(
-                ConversationStatements.deleteRows(appID: appID, limit: Self.removalLimit), from: appID
+                ConversationStatements.deleteRows(of: conversation, limit: Self.removalLimit), from: conversation
             ).first
             isBeingWritten = isBeingWritten || deletion?.hadRunningReplies == true
             guard deletion?.count == Self.removalLimit else { break }
         }
-        try await sweep(appID: appID, isBeingWritten: isBeingWritten)
+        try await sweep(conversation, isBeingWritten: isBeingWritten)
     }
 
     /// Removes the rows of a conversation as `deleteConversation` does, if its last addition is older than an age. It stops early
     /// once `isStopping` returns `true`.
     func expireConversation(
-        appID: String, after age: Duration, isStopping: () -> Bool
+        _ conversation: ConversationKey, after age: Duration, isStopping: () -> Bool
     ) async throws(RelayError) {
-        let expiry = RetentionStatements.expireRows(appID: appID, limit: Self.removalLimit, age: age)
-        while try await remove(expiry, from: appID).affectedRows == Self.removalLimit, !isStopping() {}
+        let expiry = RetentionStatements.expireRows(of: conversation, limit: Self.removalLimit, age: age)
+        while try await remove(expiry, from: conversation).affectedRows == Self.removalLimit, !isStopping() {}
         guard !isStopping() else { return }
-        try await sweep(appID: appID)
+        try await sweep(conversation)
     }
 
     /// Removes the journals, signals, keys and tickets of replies of a conversation that are gone.
     ///
     /// - Parameter isBeingWritten: whether a process may be writing the journal of such a reply. The sweep then waits once for all
     ///   transactions that write journals.
-    func sweep(appID: String, isBeingWritten: Bool = false) async throws(RelayError) {
-        let sweep = JournalStatements.sweep(appID: appID, limit: Self.removalLimit)
+    func sweep(_ conversation: ConversationKey, isBeingWritten: Bool = false) async throws(RelayError) {
+        let sweep = JournalStatements.sweep(conversation, limit: Self.removalLimit)
         try await repeatRemoval(sweep)
         if isBeingWritten {
             var transaction = Transaction()
@@ -74,11 +77,11 @@ extension PostgresConversationStore {
             try await repeatRemoval(sweep)
         }
         // Signals to a reply stay for a while after its end.
-        try await run(JournalStatements.deleteSignals(appID: appID))
-        try await repeatRemoval(ConversationStatements.deleteKeys(appID: appID, limit: Self.removalLimit))
+        try await run(JournalStatements.deleteSignals(of: conversation))
+        try await repeatRemoval(ConversationStatements.deleteKeys(of: conversation, limit: Self.removalLimit))
         // Separate transactions, because one of both could deadlock with a change of the queue.
-        try await run(SlotStatements.removeGone(appID: appID))
-        try await run(SlotStatements.removeRanks(appID: appID))
+        try await run(SlotStatements.removeGone(of: conversation))
+        try await run(SlotStatements.removeRanks(of: conversation))
     }
 
     /// Repeats a query that removes up to `removalLimit` rows until no more are left, each time in a separate transaction.
@@ -89,12 +92,14 @@ extension PostgresConversationStore {
     /// Removes rows of a conversation, and the conversation itself with its last row.
     ///
     /// The separate lock comes first, so that the removal sees all earlier changes.
-    private func remove<Record>(_ query: Query<Record>, from appID: String) async throws(RelayError) -> Rows<Record> {
+    private func remove<Record>(
+        _ query: Query<Record>, from conversation: ConversationKey
+    ) async throws(RelayError) -> Rows<Record> {
         var transaction = Transaction()
-        transaction.add(ConversationRevision.lock(appID))
+        transaction.add(ConversationRevision.lock(conversation))
         let removal = transaction.add(query)
-        transaction.add(ConversationRevision.removeEmpty(appID))
-        defer { signals?.changed(appID) }
+        transaction.add(ConversationRevision.removeEmpty(conversation))
+        defer { signals?.changed(conversation) }
         return try await run(transaction)[removal]
     }
 }

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -9,33 +10,33 @@ extension PostgresConversationStore {
         ).affectedRows == 1
     }
 
-    public func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> OpenedTurn? {
-        let found = try await run(ConversationStatements.openedTurn(appID: appID, id: id, owner: lease.id))
+    public func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenedTurn? {
+        let found = try await run(ConversationStatements.openedTurn(id, in: conversation, owner: lease.id))
         guard let opened = found.first else { return nil }
         return OpenedTurn(
-            turn: Turn(appID: appID, number: opened.number), id: id, model: opened.model, options: opened.options,
-            attempt: opened.attempt,
+            turn: Turn(conversation: conversation, number: opened.number), id: id, model: opened.model,
+            options: opened.options, attempt: opened.attempt,
             // The reply reads its history when it starts.
             history: TurnHistory(unreadBehind: []))
     }
 
-    public func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool {
-        defer { signals?.changed(appID) }
+    public func withdraw(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> Bool {
+        defer { signals?.changed(conversation) }
         var transaction = Transaction()
-        transaction.add(ConversationRevision.lock(appID))
-        let withdraw = transaction.add(ConversationStatements.withdraw(appID: appID, id: id, owner: lease.id))
+        transaction.add(ConversationRevision.lock(conversation))
+        let withdraw = transaction.add(ConversationStatements.withdraw(id, in: conversation, owner: lease.id))
         transaction.add(UsageStatements.removeWithdrawn(id))
-        let open = transaction.add(ConversationStatements.openedTurn(appID: appID, id: id, owner: lease.id))
+        let open = transaction.add(ConversationStatements.openedTurn(id, in: conversation, owner: lease.id))
         let results = try await run(transaction)
         guard let opened = results[open].first else {
             guard results[withdraw].affectedRows > 0 else { return false }
             var removal = Transaction()
-            removal.add(ConversationRevision.lock(appID))
-            removal.add(ConversationRevision.removeUnopened(appID))
+            removal.add(ConversationRevision.lock(conversation))
+            removal.add(ConversationRevision.removeUnopened(conversation))
             _ = try await run(removal)
             return true
         }
         return try await settleTurn(
-            Turn(appID: appID, number: opened.number), isAbandonedHere: true, closesRegenerated: true)
+            Turn(conversation: conversation, number: opened.number), isAbandonedHere: true, closesRegenerated: true)
     }
 }

@@ -5,7 +5,7 @@ import ChatterdRelay
 /// Closing, finding and reading replies.
 extension PostgresConversationStore {
     public func closeTurn(_ turn: Turn, with reply: ClosingReply) async throws(RelayError) {
-        defer { signals?.changed(turn.appID) }
+        defer { signals?.changed(turn.conversation) }
         do throws(RelayError) {
             try await storeEnd(of: turn, with: reply)
         } catch {
@@ -67,7 +67,7 @@ extension PostgresConversationStore {
             ReplyStatements.settleTurn(
                 turn, process: lease.id, isAbandonedHere: isAbandonedHere, closesRegenerated: closesRegenerated))
         let step = transaction.add(ReplyStatements.isSettled(turn, process: lease.id))
-        defer { signals?.changed(turn.appID) }
+        defer { signals?.changed(turn.conversation) }
         let settlement = try await run(transaction, otherwise: .replyNotStored)[step].first
         if isAbandonedHere, settlement?.isOwner == true {
             // The housekeeper releases the reply for regeneration if this process still does not know it then.
@@ -103,7 +103,7 @@ extension PostgresConversationStore {
                     reply, from: position, limit: ReplyPageReader.chunk + ReplyPageReader.slack))
             let journal = transaction.add(
                 JournalStatements.read(
-                    reply.id, appID: reply.turn.appID, from: position, limit: ReplyPageReader.limit))
+                    reply.id, in: reply.turn.conversation, from: position, limit: ReplyPageReader.limit))
             let results = try await readers.runForRelay(transaction)
             guard let stored = results[row].first else { throw Self.replyNotFound }
             let reader = ReplyPageReader(stored, journal: results[journal])

@@ -55,8 +55,8 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     public func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
-        try admit(opening.prompts, to: opening.appID, answers: 1)
-        defer { stored(in: opening.appID) }
+        try admit(opening.prompts, to: opening.conversation, answers: 1)
+        defer { stored(in: opening.conversation) }
         for _ in 0..<Self.openings {
             if let opened = try await tryOpening(opening) { return opened }
         }
@@ -69,17 +69,17 @@ public final class PostgresConversationStore: ConversationStore {
     /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
     private func tryOpening(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened? {
         let batch = openingBatch(opening)
-        defer { signals?.changed(opening.appID) }
+        defer { signals?.changed(opening.conversation) }
         let results = try await runOwning(batch.transaction)
         if let opened = results[batch.open].first {
-            let turn = Turn(appID: opening.appID, number: opened.number)
+            let turn = Turn(conversation: opening.conversation, number: opened.number)
             let quota = batch.charge.flatMap { results[$0].first }
             let read = await openedHistory(batch.history, results, of: turn, for: opening.id, at: opened.version)
             return .opened(turn, read, quota)
         }
         if let keyed = batch.keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
         if let running = batch.running, let reply = results[running].first { throw Self.busy(with: reply) }
-        try await requireRoom(in: opening.appID, for: Self.size(of: opening.prompts))
+        try await requireRoom(in: opening.conversation, for: Self.size(of: opening.prompts))
         guard batch.running == nil else { return nil }
         throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
     }
@@ -115,8 +115,8 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     /// Throws `historyTooLarge` if the conversation is full. The statement has inserted no row then.
-    private func requireRoom(in appID: String, for bytes: Int) async throws(RelayError) {
-        let total = try await run(ConversationStatements.total(appID: appID)).first ?? 0
+    private func requireRoom(in conversation: ConversationKey, for bytes: Int) async throws(RelayError) {
+        let total = try await run(ConversationStatements.total(of: conversation)).first ?? 0
         guard total + bytes > conversationLimit else { return }
         throw RelayError(
             .historyTooLarge,
@@ -125,14 +125,13 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     /// Throws `textFull` if the owner of a conversation or its app has reached the limit.
-    func admit(_ messages: [ModelMessage], to appID: String, answers: Int = 0) throws(RelayError) {
-        try quota?.admit(
-            Self.size(of: messages), of: ConversationKey(parsing: appID).owner, answers: answers)
+    func admit(_ messages: [ModelMessage], to conversation: ConversationKey, answers: Int = 0) throws(RelayError) {
+        try quota?.admit(Self.size(of: messages), of: conversation.owner, answers: answers)
     }
 
     /// Records that the database may have what was admitted.
-    func stored(in appID: String) {
-        quota?.stored(of: ConversationKey(parsing: appID).owner)
+    func stored(in conversation: ConversationKey) {
+        quota?.stored(of: conversation.owner)
     }
 
     /// The size that prompts and the row of their reply add to a conversation, in bytes.
@@ -145,8 +144,8 @@ public final class PostgresConversationStore: ConversationStore {
         prompts.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
     }
 
-    public func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
-        try Self.knownReply(try await run(ConversationStatements.keyedReply(appID: appID, key: key)))
+    public func knownReply(in conversation: ConversationKey, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
+        try Self.knownReply(try await run(ConversationStatements.keyedReply(in: conversation, key: key)))
     }
 
     private static func knownReply(
@@ -164,21 +163,21 @@ public final class PostgresConversationStore: ConversationStore {
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy,
         reach: HistoryReach? = nil, meter: Meter? = nil
     ) async throws(RelayError) -> OpenedTurn {
-        let appID = reply.turn.appID
+        let conversation = reply.turn.conversation
         var transaction = Transaction()
         let open = transaction.add(
             ConversationStatements.openAlternative(
                 to: reply, as: id, model: model, owner: lease.id, onInterrupt: onInterrupt, limit: conversationLimit,
                 meter: meter))
-        let charge = meter.map { transaction.add(UsageStatements.charge($0, for: id, in: appID, bytes: 0)) }
-        let history = HistoryBatch(of: appID, in: histories, for: reach, &transaction)
-        defer { signals?.changed(appID) }
+        let charge = meter.map { transaction.add(UsageStatements.charge($0, for: id, in: conversation, bytes: 0)) }
+        let history = HistoryBatch(of: conversation, in: histories, for: reach, &transaction)
+        defer { signals?.changed(conversation) }
         let results = try await runOwning(transaction)
         guard let opened = results[open].first else {
-            try await requireRoom(in: appID, for: 0)
+            try await requireRoom(in: conversation, for: 0)
             throw Self.replyNotFound
         }
-        let turn = Turn(appID: appID, number: opened.turn.number)
+        let turn = Turn(conversation: conversation, number: opened.turn.number)
         var alternative = OpenedTurn(
             turn: turn, id: id, model: opened.model, options: opened.options, attempt: 1,
             history: await openedHistory(history, results, of: turn, for: id, at: opened.turn.version))
@@ -203,8 +202,8 @@ public final class PostgresConversationStore: ConversationStore {
     ) async throws(RelayError) -> TurnHistory {
         var transaction = Transaction()
         // The first query: rows that change later have a later version.
-        let version = transaction.add(HistoryStatements.version(of: turn.appID))
-        let history = HistoryBatch(of: turn.appID, upTo: turn.number, in: histories, for: reach, &transaction)
+        let version = transaction.add(HistoryStatements.version(of: turn.conversation))
+        let history = HistoryBatch(of: turn.conversation, upTo: turn.number, in: histories, for: reach, &transaction)
         // The last query: a reply that still exists then existed before.
         let state = transaction.add(ConversationStatements.isReplayed(turn, id: id))
         let results = try await run(transaction)

@@ -29,7 +29,7 @@ public final class FeedReader: Sendable {
     ) async throws(RelayError) -> FeedPage {
         guard let position else { return try await begin(key, from: nil, isOpen: isOpen) }
         let found = try await pool.runForRelay(
-            FeedStatements.events(of: key.text, after: position, limit: Self.pageEvents, bytes: Self.pageBytes))
+            FeedStatements.events(of: key, after: position, limit: Self.pageEvents, bytes: Self.pageBytes))
         let step = FeedStep(from: position, of: found.first?.head, isOpen: isOpen)
         guard step == .events, let first = found.first else {
             if step == .deleted { return Self.deleted }
@@ -55,7 +55,7 @@ public final class FeedReader: Sendable {
     private func begin(
         _ key: ConversationKey, from position: FeedPosition?, isOpen: Bool
     ) async throws(RelayError) -> FeedPage {
-        guard let state = try await pool.runForRelay(FeedStatements.state(of: key.text)).first else {
+        guard let state = try await pool.runForRelay(FeedStatements.state(of: key)).first else {
             return Self.deleted
         }
         var step = FeedStep(from: position, of: state.head, isOpen: isOpen)
@@ -75,10 +75,12 @@ public final class FeedReader: Sendable {
     /// The heads of some conversations; none for one that does not exist.
     ///
     /// - Throws: `storeUnavailable`.
-    public func heads(of appIDs: [String]) async throws(RelayError) -> [ExactText: FeedHead] {
-        var heads: [ExactText: FeedHead] = [:]
-        for row in try await pool.runForRelay(FeedStatements.heads(of: appIDs)) {
-            heads[ExactText(row.appID)] = row.head
+    public func heads(
+        of conversations: [ConversationKey]
+    ) async throws(RelayError) -> [ConversationKey: FeedHead] {
+        var heads: [ConversationKey: FeedHead] = [:]
+        for row in try await pool.runForRelay(FeedStatements.heads(of: conversations)) {
+            heads[row.conversation] = row.head
         }
         return heads
     }

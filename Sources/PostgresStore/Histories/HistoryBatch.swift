@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -17,15 +18,15 @@ struct HistoryBatch {
     ///
     /// - Parameter turn: the number of the turn, if it is open already.
     init(
-        of appID: String, upTo turn: Int64 = .max, in cache: HistoryCache, for reach: HistoryReach?,
+        of conversation: ConversationKey, upTo turn: Int64 = .max, in cache: HistoryCache, for reach: HistoryReach?,
         _ transaction: inout Transaction
     ) {
         self.reach = reach
-        let kept = cache.history(of: appID).flatMap { kept in
+        let kept = cache.history(of: conversation).flatMap { kept in
             kept.isUseful(for: reach) && kept.junction < turn ? kept : nil
         }
         self.kept = kept
-        page = transaction.add(HistoryReader.firstPage(of: appID, behind: kept?.junction ?? 0, upTo: turn))
+        page = transaction.add(HistoryReader.firstPage(of: conversation, behind: kept?.junction ?? 0, upTo: turn))
         state = kept.map { transaction.add(ConversationStatements.isReplayed($0.turn, id: $0.id)) }
     }
 

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 
@@ -12,18 +13,18 @@ public final class HistoryCache: Sendable {
     static let minimumMessages = 32
 
     private struct Generation {
-        var histories: [ExactText: KeptHistory] = [:]
+        var histories: [ConversationKey: KeptHistory] = [:]
         var bytes = 0
 
         mutating func insert(_ history: KeptHistory) {
-            remove(history.turn.appID)
-            histories[ExactText(history.turn.appID)] = history
+            remove(history.turn.conversation)
+            histories[history.turn.conversation] = history
             bytes += history.memorySize
         }
 
         @discardableResult
-        mutating func remove(_ appID: String) -> KeptHistory? {
-            let removed = histories.removeValue(forKey: ExactText(appID))
+        mutating func remove(_ conversation: ConversationKey) -> KeptHistory? {
+            let removed = histories.removeValue(forKey: conversation)
             bytes -= removed?.memorySize ?? 0
             return removed
         }
@@ -55,11 +56,11 @@ public final class HistoryCache: Sendable {
     public var byteCount: Int { generations.withLock { $0.young.bytes + $0.old.bytes } }
 
     /// The kept history of a conversation.
-    func history(of appID: String) -> KeptHistory? {
+    func history(of conversation: ConversationKey) -> KeptHistory? {
         guard limit > 0 else { return nil }
         return generations.withLock { generations in
-            if let history = generations.young.histories[ExactText(appID)] { return history }
-            guard let history = generations.old.remove(appID) else { return nil }
+            if let history = generations.young.histories[conversation] { return history }
+            guard let history = generations.old.remove(conversation) else { return nil }
             insert(history, into: &generations)
             return history
         }
@@ -69,18 +70,18 @@ public final class HistoryCache: Sendable {
     func keep(_ history: KeptHistory) {
         guard limit > 0, history.messages.count >= Self.minimumMessages else { return }
         generations.withLock { generations in
-            generations.old.remove(history.turn.appID)
-            generations.young.remove(history.turn.appID)
+            generations.old.remove(history.turn.conversation)
+            generations.young.remove(history.turn.conversation)
             insert(history, into: &generations)
         }
     }
 
     /// Removes the history of a conversation.
-    public func remove(_ appID: String) {
+    public func remove(_ conversation: ConversationKey) {
         guard limit > 0 else { return }
         generations.withLock { generations in
-            generations.young.remove(appID)
-            generations.old.remove(appID)
+            generations.young.remove(conversation)
+            generations.old.remove(conversation)
             account(for: &generations)
         }
     }

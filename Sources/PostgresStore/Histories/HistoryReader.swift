@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
@@ -45,8 +46,10 @@ struct HistoryReader {
     private var hasContinued = false
 
     /// The query of the first page: the rows up to a turn, or all rows, that no kept history has.
-    static func firstPage(of appID: String, behind start: Int64 = 0, upTo turn: Int64 = .max) -> Query<HistoryRow> {
-        HistoryStatements.page(of: appID, after: start, upTo: turn, limit: firstPageRows)
+    static func firstPage(
+        of conversation: ConversationKey, behind start: Int64 = 0, upTo turn: Int64 = .max
+    ) -> Query<HistoryRow> {
+        HistoryStatements.page(of: conversation, after: start, upTo: turn, limit: firstPageRows)
     }
 
     /// Creates a reader that continues behind the first page.
@@ -147,7 +150,7 @@ struct HistoryReader {
         }
         guard !seqs.isEmpty else { return [:] }
         var sizes: [Int64: HistoryStatements.Size] = [:]
-        for size in try await run(HistoryStatements.sizes(of: turn.appID, seqs: seqs)) {
+        for size in try await run(HistoryStatements.sizes(of: turn.conversation, seqs: seqs)) {
             sizes[size.seq] = size
         }
         return sizes
@@ -185,7 +188,7 @@ struct HistoryReader {
         pageStart = kept?.junction ?? 0
         page = try await run(
             HistoryStatements.page(
-                of: turn.appID, after: pageStart, upTo: selection.bound, limit: pageLimit,
+                of: turn.conversation, after: pageStart, upTo: selection.bound, limit: pageLimit,
                 longest: (Self.largestPage / pageLimit).clamped(to: HistoryStatements.inlineLimits)))
     }
 
@@ -216,7 +219,7 @@ struct HistoryReader {
             for message in group where message.row.isIncomplete {
                 seqs.append(message.row.seq)
             }
-            let texts = try await run(HistoryStatements.rows(of: turn.appID, seqs: seqs))
+            let texts = try await run(HistoryStatements.rows(of: turn.conversation, seqs: seqs))
             guard texts.count == group.count(where: \.row.isIncomplete) else { throw Self.replaced }
             var next = texts.startIndex
             for message in group {
@@ -281,9 +284,9 @@ struct HistoryReader {
     private mutating func readHead() async throws(RelayError) -> Bool {
         kept = nil
         var transaction = Transaction()
-        let first = transaction.add(HistoryStatements.firstRows(of: turn.appID, limit: Self.beginningRows))
+        let first = transaction.add(HistoryStatements.firstRows(of: turn.conversation, limit: Self.beginningRows))
         let place = transaction.add(
-            HistoryStatements.branchRow(of: turn.appID, leadingTo: selection.bound, limit: Self.beginningRows))
+            HistoryStatements.branchRow(of: turn.conversation, leadingTo: selection.bound, limit: Self.beginningRows))
         hasContinued = true
         let results = try await pool.runForRelay(transaction)
         let rows = results[first]

@@ -235,7 +235,7 @@ public final class Housekeeper {
         for journal in found {
             guard !isEnding else { return }
             if journal.isObsolete {
-                try await store.sweep(appID: journal.appID)
+                try await store.sweep(journal.conversation)
             }
         }
         sweptJournal = found.count == Self.journalLimit ? found.last : nil

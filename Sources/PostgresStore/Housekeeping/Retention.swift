@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 import ChatterdSockets
@@ -14,9 +15,9 @@ final class Retention {
 
     private let age: Duration
     private let store: PostgresConversationStore
-    /// The last conversation that was examined.
+    /// The key of the last conversation that was examined.
     private var last = ""
-    /// The last row of a conversation that was examined for one without messages.
+    /// The key of the last row of a conversation that was examined for one without messages.
     private var lastRow = ""
     private var pausesUntil = Instant.distantPast
 
@@ -36,11 +37,10 @@ final class Retention {
         for conversation in found {
             guard removed < Self.removalLimit, !isStopping() else { return }
             if conversation.isExpired {
-                try await store.expireConversation(
-                    appID: conversation.appID, after: age, isStopping: isStopping)
+                try await store.expireConversation(conversation.key, after: age, isStopping: isStopping)
                 removed += 1
             }
-            last = conversation.appID
+            last = conversation.key.text
         }
         if found.count < Self.pageLimit {
             last = ""

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -13,10 +14,10 @@ enum AttachmentStatements {
     ///   - limit: the size limit of all attachments of an app, in bytes; 0 for none.
     ///   - replacing: whether the conversation has no other messages.
     static func attach(
-        _ attachments: Attachments, to appID: String, limit: Int, replacing: Bool = false
+        _ attachments: Attachments, to conversation: ConversationKey, limit: Int, replacing: Bool = false
     ) -> Query<Void> {
         Query(
-            attachStatement, .text(appID), .array(of: .text, [attachments.digests]),
+            attachStatement, .text(conversation.text), .array(of: .text, [attachments.digests]),
             .array(of: .text, [attachments.contents]), .boolean(replacing), .int8(limit))
     }
 
@@ -25,14 +26,14 @@ enum AttachmentStatements {
         sql: "SELECT FROM chatterd_attach($1, $2, $3, $4, $5)")
 
     /// Keeps the attachments of a conversation until the end of the transaction, which copies its messages.
-    static func hold(of appID: String) -> Query<Void> { Query(holdStatement, .text(appID)) }
+    static func hold(of conversation: ConversationKey) -> Query<Void> { Query(holdStatement, .text(conversation.text)) }
 
     private static let holdStatement = Statement(
         "hold_attachments", after: .rowScope, .text, sql: "SELECT FROM chatterd_hold_attachments($1)")
 
     /// Has a conversation that an earlier statement has copied from another one refer to the attachments of its messages.
-    static func share(from source: String, with copy: String) -> Query<Void> {
-        Query(shareStatement, .text(source), .text(copy))
+    static func share(from source: ConversationKey, with copy: ConversationKey) -> Query<Void> {
+        Query(shareStatement, .text(source.text), .text(copy.text))
     }
 
     private static let shareStatement = Statement(
@@ -41,8 +42,10 @@ enum AttachmentStatements {
     // MARK: - Pieces
 
     /// The further members of a row as they came, with the attachments. Most rows have no references, and cost one comparison.
-    static func members(_ extras: String, of appID: String) -> String {
-        "CASE WHEN \(hasReferences(extras)) THEN chatterd_members(\(appID), \(extras)) ELSE \(extras) END"
+    ///
+    /// - Parameter key: the key of the conversation, as SQL.
+    static func members(_ extras: String, of key: String) -> String {
+        "CASE WHEN \(hasReferences(extras)) THEN chatterd_members(\(key), \(extras)) ELSE \(extras) END"
     }
 
     /// The size of the further members of a row, with the attachments, in bytes; 0 without members.

@@ -82,7 +82,9 @@ enum CatalogueStatements {
         """
 
     /// A conversation.
-    static func entry(of appID: String) -> Query<CatalogueEntry> { Query(entryStatement, .text(appID)) }
+    static func entry(of conversation: ConversationKey) -> Query<CatalogueEntry> {
+        Query(entryStatement, .text(conversation.text))
+    }
 
     private static let entryStatement = Statement(
         "conversation_entry", after: .rowScope, .text, returnsBinary: true,
@@ -93,7 +95,9 @@ enum CatalogueStatements {
     ) { row in entry(&row) }
 
     /// The first messages of a conversation for a title: at most `beginningRows` of them, and `beginningLength` characters of each.
-    static func beginning(of appID: String) -> Query<Beginning> { Query(beginningStatement, .text(appID)) }
+    static func beginning(of conversation: ConversationKey) -> Query<Beginning> {
+        Query(beginningStatement, .text(conversation.text))
+    }
 
     struct Beginning {
         let role: String
@@ -149,8 +153,10 @@ enum CatalogueStatements {
 
     /// Searches the messages of a conversation behind a number: at most `rows` of them, and `bytes` up to the end of the message that
     /// exceeds them. Case is that of the database's collation.
-    static func search(_ appID: String, for text: String, after seq: Int64, rows: Int, bytes: Int) -> Query<Found> {
-        Query(searchStatement, .text(appID), .int8(seq), .int8(rows), .int8(bytes), .text(text))
+    static func search(
+        _ conversation: ConversationKey, for text: String, after seq: Int64, rows: Int, bytes: Int
+    ) -> Query<Found> {
+        Query(searchStatement, .text(conversation.text), .int8(seq), .int8(rows), .int8(bytes), .text(text))
     }
 
     /// A matching message, or none, with the extent of the search.
@@ -290,8 +296,8 @@ enum CatalogueStatements {
             """)
 
     /// The next conversations of an owner behind a key, in the order of keys.
-    static func keys(of query: CatalogueQuery, after appID: String) -> Query<String> {
-        Query(keysStatement, .text(query.owner.keyPrefix), names(query), .text(appID), .int8(query.limit))
+    static func keys(of query: CatalogueQuery, after key: ConversationKey?) -> Query<ConversationKey> {
+        Query(keysStatement, .text(query.owner.keyPrefix), names(query), .text(key?.text ?? ""), .int8(query.limit))
     }
 
     private static let keysStatement = Statement(
@@ -300,5 +306,5 @@ enum CatalogueStatements {
             SELECT appid FROM chatterd_conversations
             WHERE owner = $1 AND ($2 IS NULL OR appid = ANY ($2)) AND appid > $3 ORDER BY appid LIMIT $4
             """
-    ) { row in row.nextText() }
+    ) { row in ConversationKey(parsing: row.nextText()) }
 }

@@ -16,7 +16,7 @@ import ChatterdPostgres
 /// conversation without a row gets none.
 enum ConversationRevision {
     /// The owner of a conversation, as a parameter.
-    static func owner(of appID: String) -> Parameter { .text(ConversationKey(parsing: appID).listedOwner) }
+    static func owner(of conversation: ConversationKey) -> Parameter { .text(conversation.listedOwner) }
 
     /// The assignments of a statement that changes a conversation now.
     static let changedNow = "updated_at = now(), changed_in = \(period(of: "now()"))"
@@ -74,14 +74,16 @@ enum ConversationRevision {
     }
 
     /// Locks the row of a conversation until the end of the transaction, if there is one.
-    static func lock(_ appID: String) -> Query<Void> { Query(lockStatement, .text(appID)) }
+    static func lock(_ conversation: ConversationKey) -> Query<Void> { Query(lockStatement, .text(conversation.text)) }
 
     private static let lockStatement = Statement(
         "lock_conversation", after: .rowScope, .text,
         sql: "SELECT FROM chatterd_conversations WHERE appid = $1 FOR UPDATE")
 
     /// Removes the row of a conversation without messages. The transaction has locked the row before, so no message comes meanwhile.
-    static func removeEmpty(_ appID: String) -> Query<Void> { Query(removeEmptyStatement, .text(appID)) }
+    static func removeEmpty(_ conversation: ConversationKey) -> Query<Void> {
+        Query(removeEmptyStatement, .text(conversation.text))
+    }
 
     private static let removeEmptyStatement = Statement(
         "remove_empty_conversation", after: .rowScope, .text,
@@ -92,7 +94,9 @@ enum ConversationRevision {
 
     /// Removes the row of a conversation that has lost the prompt that created it, which was its second change. One that was created
     /// without a prompt stays.
-    static func removeUnopened(_ appID: String) -> Query<Void> { Query(removeUnopenedStatement, .text(appID)) }
+    static func removeUnopened(_ conversation: ConversationKey) -> Query<Void> {
+        Query(removeUnopenedStatement, .text(conversation.text))
+    }
 
     private static let removeUnopenedStatement = Statement(
         "remove_unopened_conversation", after: .rowScope, .text,

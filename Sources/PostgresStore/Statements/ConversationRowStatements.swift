@@ -10,7 +10,9 @@ enum ConversationRowStatements {
 
     /// The data of a conversation, and its last row; no row if the conversation does not exist. Conversations of earlier versions have
     /// only rows.
-    static func header(of appID: String) -> Query<Header> { Query(headerStatement, .text(appID)) }
+    static func header(of conversation: ConversationKey) -> Query<Header> {
+        Query(headerStatement, .text(conversation.text))
+    }
 
     struct Header {
         let title: String?
@@ -52,20 +54,20 @@ enum ConversationRowStatements {
     }
 
     /// The messages before a row, in order: at most `limit` of them and `bytes` bytes, but at least one.
-    static func entries(of appID: String, before seq: Int64, limit: Int, bytes: Int) -> Query<Entry> {
-        Query(entriesBeforeStatement, .text(appID), .int8(seq), .int8(limit), .int8(bytes))
+    static func entries(of conversation: ConversationKey, before seq: Int64, limit: Int, bytes: Int) -> Query<Entry> {
+        Query(entriesBeforeStatement, .text(conversation.text), .int8(seq), .int8(limit), .int8(bytes))
     }
 
     /// The messages after a row, in order: at most `limit` of them and `bytes` bytes, but at least one.
-    static func entries(of appID: String, after seq: Int64, limit: Int, bytes: Int) -> Query<Entry> {
-        Query(entriesAfterStatement, .text(appID), .int8(seq), .int8(limit), .int8(bytes))
+    static func entries(of conversation: ConversationKey, after seq: Int64, limit: Int, bytes: Int) -> Query<Entry> {
+        Query(entriesAfterStatement, .text(conversation.text), .int8(seq), .int8(limit), .int8(bytes))
     }
 
     /// The rows after a row up to another one, in order: at most `limit` of them and `bytes` bytes, but at least one.
     static func entries(
-        of appID: String, after seq: Int64, upTo last: Int64, limit: Int, bytes: Int
+        of conversation: ConversationKey, after seq: Int64, upTo last: Int64, limit: Int, bytes: Int
     ) -> Query<Entry> {
-        Query(entriesUpToStatement, .text(appID), .int8(seq), .int8(limit), .int8(bytes), .int8(last))
+        Query(entriesUpToStatement, .text(conversation.text), .int8(seq), .int8(limit), .int8(bytes), .int8(last))
     }
 
     private static let entriesBeforeStatement = Statement(
@@ -100,8 +102,8 @@ enum ConversationRowStatements {
     }
 
     /// Whether messages exist before and after a page.
-    static func surroundings(of appID: String, first: Int64, last: Int64) -> Query<Surroundings> {
-        Query(surroundingsStatement, .text(appID), .int8(first), .int8(last))
+    static func surroundings(of conversation: ConversationKey, first: Int64, last: Int64) -> Query<Surroundings> {
+        Query(surroundingsStatement, .text(conversation.text), .int8(first), .int8(last))
     }
 
     struct Surroundings {
@@ -120,8 +122,8 @@ enum ConversationRowStatements {
     }
 
     /// Some rows with all their texts, in order.
-    static func rows(of appID: String, seqs: ParameterArray) -> Query<ConversationRow> {
-        Query(rowsStatement, .text(appID), .array(of: .int8, [seqs]))
+    static func rows(of conversation: ConversationKey, seqs: ParameterArray) -> Query<ConversationRow> {
+        Query(rowsStatement, .text(conversation.text), .array(of: .int8, [seqs]))
     }
 
     private static let rowsStatement = Statement(
@@ -139,8 +141,8 @@ enum ConversationRowStatements {
     }
 
     /// Some messages with all their texts, in order. A message below a choice follows the chosen reply.
-    static func messages(of appID: String, seqs: ParameterArray) -> Query<Message> {
-        Query(messagesStatement, .text(appID), .array(of: .int8, [seqs]))
+    static func messages(of conversation: ConversationKey, seqs: ParameterArray) -> Query<Message> {
+        Query(messagesStatement, .text(conversation.text), .array(of: .int8, [seqs]))
     }
 
     // CASE in the place of coalesce: see `TransactionPreamble.rowScope`. The limit has each row looked up by its key.
@@ -192,10 +194,10 @@ enum ConversationRowStatements {
 
     /// The parts of the branch of a reply that reach into a page; of the next prompt without a reply.
     static func branch(
-        of appID: String, upTo reply: ReplyID? = nil, from first: Int64, to last: Int64
+        of conversation: ConversationKey, upTo reply: ReplyID? = nil, from first: Int64, to last: Int64
     ) -> Query<ClosedRange<Int64>> {
-        guard let reply else { return Query(branchStatement, .text(appID), .int8(first), .int8(last)) }
-        return Query(replyBranchStatement, .text(appID), .int8(first), .int8(last), .uuid(reply))
+        guard let reply else { return Query(branchStatement, .text(conversation.text), .int8(first), .int8(last)) }
+        return Query(replyBranchStatement, .text(conversation.text), .int8(first), .int8(last), .uuid(reply))
     }
 
     private static let branchStatement = Statement(
@@ -237,7 +239,9 @@ enum ConversationRowStatements {
     }
 
     /// The replies of a conversation that are running.
-    static func running(in appID: String) -> Query<Int64> { Query(runningStatement, .text(appID)) }
+    static func running(in conversation: ConversationKey) -> Query<Int64> {
+        Query(runningStatement, .text(conversation.text))
+    }
 
     private static let runningStatement = Statement(
         "conversation_running", after: .rowScope, .text, returnsBinary: true,
@@ -247,8 +251,8 @@ enum ConversationRowStatements {
     }
 
     /// Whether a row exists that had an id before.
-    static func exists(_ seq: Int64, _ id: ReplyID, in appID: String) -> Query<Bool> {
-        Query(existsStatement, .text(appID), .int8(seq), .uuid(id))
+    static func exists(_ seq: Int64, _ id: ReplyID, in conversation: ConversationKey) -> Query<Bool> {
+        Query(existsStatement, .text(conversation.text), .int8(seq), .uuid(id))
     }
 
     private static let existsStatement = Statement(
@@ -355,7 +359,7 @@ enum ConversationRowStatements {
     // MARK: - Importing
 
     /// The last row of a conversation, the number of its rows, and its size in bytes.
-    static func end(of appID: String) -> Query<End> { Query(endStatement, .text(appID)) }
+    static func end(of conversation: ConversationKey) -> Query<End> { Query(endStatement, .text(conversation.text)) }
 
     struct End {
         let last: Int64

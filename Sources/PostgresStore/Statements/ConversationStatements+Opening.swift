@@ -25,7 +25,7 @@ extension ConversationStatements {
         var parameters = turnParameters(of: opening, owner: owner, count: 13)
         parameters.append(.int8(size))
         parameters.append(.int8(limit))
-        parameters.append(ConversationRevision.owner(of: opening.appID))
+        parameters.append(ConversationRevision.owner(of: opening.conversation))
         parameters.append(UsageStatements.mark(of: opening.meter))
         return Query(openTurnStatement, parameters: parameters)
     }
@@ -35,7 +35,7 @@ extension ConversationStatements {
     private static func turnParameters(of opening: TurnOpening, owner: ReplyID, count: Int) -> [Parameter] {
         var parameters: [Parameter] = []
         parameters.reserveCapacity(count)
-        parameters.append(.text(opening.appID))
+        parameters.append(.text(opening.conversation.text))
         parameters.append(column(of: opening.prompts, \.role) { $0.appendNull() })
         parameters.append(column(of: opening.prompts, \.content) { $0.append("") })
         parameters.append(column(of: opening.prompts, { $0.extras ?? "" }) { $0.append("") })
@@ -100,8 +100,8 @@ extension ConversationStatements {
             parameters: turnParameters(of: opening, owner: owner, count: 19) + [
                 parent, parentID, opening.key.map { .text($0.text) } ?? .null,
                 opening.key.map { .bytes($0.digest) } ?? .null, .int8(keyLifetime.components.seconds), .int8(size),
-                .int8(limit), ConversationRevision.owner(of: opening.appID), .boolean(opening.whenBusy == .refuse),
-                UsageStatements.mark(of: opening.meter),
+                .int8(limit), ConversationRevision.owner(of: opening.conversation),
+                .boolean(opening.whenBusy == .refuse), UsageStatements.mark(of: opening.meter),
             ])
     }
 
@@ -167,9 +167,9 @@ extension ConversationStatements {
         meter: Meter? = nil
     ) -> Query<NewAlternative> {
         Query(
-            openAlternativeStatement, .text(reply.turn.appID), .int8(reply.turn.number), .uuid(reply.id), .uuid(id),
-            model.map { .text($0) } ?? .null, .uuid(owner), parameter(of: onInterrupt), .int8(limit),
-            ConversationRevision.owner(of: reply.turn.appID), UsageStatements.mark(of: meter))
+            openAlternativeStatement, .text(reply.turn.conversation.text), .int8(reply.turn.number), .uuid(reply.id),
+            .uuid(id), model.map { .text($0) } ?? .null, .uuid(owner), parameter(of: onInterrupt), .int8(limit),
+            ConversationRevision.owner(of: reply.turn.conversation), UsageStatements.mark(of: meter))
     }
 
     private static let openAlternativeStatement = Statement(

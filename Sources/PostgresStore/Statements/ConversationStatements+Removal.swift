@@ -7,10 +7,11 @@ extension ConversationStatements {
     /// Replaces a conversation by at least one message, and returns whether it had running replies.
     ///
     /// The numbers of turns are never used again, so a reply of a replaced turn finds no row.
-    static func replace(appID: String, with messages: [ModelMessage]) -> Query<Bool> {
+    static func replace(_ conversation: ConversationKey, with messages: [ModelMessage]) -> Query<Bool> {
         Query(
-            replaceStatement, .text(appID), .textArray(messages.map(\.role)), .textArray(messages.map(\.content)),
-            .textArray(messages.map { $0.extras ?? "" }), ConversationRevision.owner(of: appID))
+            replaceStatement, .text(conversation.text), .textArray(messages.map(\.role)),
+            .textArray(messages.map(\.content)), .textArray(messages.map { $0.extras ?? "" }),
+            ConversationRevision.owner(of: conversation))
     }
 
     // The conditions on `keys` and `changed` are always true. They make the statement lock the keys first and the conversation next.
@@ -39,8 +40,8 @@ extension ConversationStatements {
     }
 
     /// Removes at most `limit` rows from the end of a conversation, so that the rest stays consistent.
-    static func deleteRows(appID: String, limit: Int) -> Query<Deletion> {
-        Query(deleteRowsStatement, .text(appID), .int8(limit))
+    static func deleteRows(of conversation: ConversationKey, limit: Int) -> Query<Deletion> {
+        Query(deleteRowsStatement, .text(conversation.text), .int8(limit))
     }
 
     /// The rows that one statement removed.
@@ -66,8 +67,8 @@ extension ConversationStatements {
 
     /// Removes at most `limit` idempotency keys of a conversation whose replies are gone. It compares the reply too, because
     /// another request may claim the key meanwhile.
-    static func deleteKeys(appID: String, limit: Int) -> Query<Void> {
-        Query(deleteKeysStatement, .text(appID), .int8(limit))
+    static func deleteKeys(of conversation: ConversationKey, limit: Int) -> Query<Void> {
+        Query(deleteKeysStatement, .text(conversation.text), .int8(limit))
     }
 
     private static let deleteKeysStatement = Statement(

@@ -3,12 +3,12 @@ import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The SQL of conversations. Every statement touches the rows of one appID. Order is by `seq`, never by time.
+/// The SQL of conversations. Every statement touches the rows of one conversation. Order is by `seq`, never by time.
 enum ConversationStatements {
     /// Sends a stop signal to the owner of each running reply of a conversation, if the turn of a reply is open there: to all but that
     /// one.
-    static func stopRunning(appID: String, except id: ReplyID) -> Query<Void> {
-        Query(stopRunningStatement, .text(appID), .uuid(id))
+    static func stopRunning(in conversation: ConversationKey, except id: ReplyID) -> Query<Void> {
+        Query(stopRunningStatement, .text(conversation.text), .uuid(id))
     }
 
     private static let stopRunningStatement = Statement(
@@ -23,7 +23,9 @@ enum ConversationStatements {
             """)
 
     /// The first running reply of a conversation.
-    static func running(in appID: String) -> Query<ReplyID> { Query(runningStatement, .text(appID)) }
+    static func running(in conversation: ConversationKey) -> Query<ReplyID> {
+        Query(runningStatement, .text(conversation.text))
+    }
 
     private static let runningStatement = Statement(
         "first_running", after: .rowScope, .text, returnsBinary: true,
@@ -33,8 +35,8 @@ enum ConversationStatements {
     }
 
     /// The reply of an idempotency key, if the key is in use.
-    static func keyedReply(appID: String, key: IdempotencyKey) -> Query<KeyedReply> {
-        Query(keyedReplyStatement, .text(appID), .text(key.text), .bytes(key.digest))
+    static func keyedReply(in conversation: ConversationKey, key: IdempotencyKey) -> Query<KeyedReply> {
+        Query(keyedReplyStatement, .text(conversation.text), .text(key.text), .bytes(key.digest))
     }
 
     /// The reply of an idempotency key.
@@ -55,8 +57,8 @@ enum ConversationStatements {
     }
 
     /// The turn of a reply that a process owns, if the turn is open.
-    static func openedTurn(appID: String, id: ReplyID, owner: ReplyID) -> Query<OpenTurn> {
-        Query(openedTurnStatement, .text(appID), .uuid(id), .uuid(owner))
+    static func openedTurn(_ id: ReplyID, in conversation: ConversationKey, owner: ReplyID) -> Query<OpenTurn> {
+        Query(openedTurnStatement, .text(conversation.text), .uuid(id), .uuid(owner))
     }
 
     /// A turn whose reply starts or continues.
@@ -81,8 +83,8 @@ enum ConversationStatements {
 
     /// Removes the turn of a reply that a process owns. It keeps the turn if later turns exist and the turn does not follow the row
     /// above it, because the removal would change which turn they follow.
-    static func withdraw(appID: String, id: ReplyID, owner: ReplyID) -> Query<Void> {
-        Query(withdrawStatement, .text(appID), .uuid(id), .uuid(owner))
+    static func withdraw(_ id: ReplyID, in conversation: ConversationKey, owner: ReplyID) -> Query<Void> {
+        Query(withdrawStatement, .text(conversation.text), .uuid(id), .uuid(owner))
     }
 
     private static let withdrawStatement = Statement(
@@ -118,8 +120,8 @@ enum ConversationStatements {
     /// Makes the next turn follow a reply that histories have, unless it does so already.
     static func choose(_ turn: Turn, id: ReplyID) -> Query<Void> {
         Query(
-            chooseStatement, .text(turn.appID), .int8(turn.number), .uuid(id),
-            ConversationRevision.owner(of: turn.appID))
+            chooseStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id),
+            ConversationRevision.owner(of: turn.conversation))
     }
 
     private static let chooseStatement = Statement(
@@ -138,7 +140,7 @@ enum ConversationStatements {
 
     /// Whether histories have the turn of a reply; no row if the reply is gone.
     static func isReplayed(_ turn: Turn, id: ReplyID) -> Query<Bool> {
-        Query(isReplayedStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+        Query(isReplayedStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id))
     }
 
     private static let isReplayedStatement = Statement(
@@ -154,7 +156,9 @@ enum ConversationStatements {
 
     /// The size of a conversation in bytes, its last row included. The length of a TOASTed text costs no read of the text. The
     /// size omits text that earlier open turns produce later. It counts seeded rows only if they are the last ones.
-    static func total(appID: String) -> Query<Int> { Query(totalStatement, .text(appID)) }
+    static func total(of conversation: ConversationKey) -> Query<Int> {
+        Query(totalStatement, .text(conversation.text))
+    }
 
     private static let totalStatement = Statement(
         "conversation_total", after: .rowScope, .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip) AS l"

@@ -1,9 +1,10 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
 /// The SQL of the feeds of conversations. A revision is committed after all smaller ones, so a snapshot with a revision has all events
-/// up to it. Every statement except `heads` touches the rows of one appID.
+/// up to it. Every statement except `heads` touches the rows of one conversation.
 enum FeedStatements {
     /// The limit of the last event of a reply from which its end is described, in bytes.
     private static let lastEventLimit = 65_536
@@ -11,13 +12,13 @@ enum FeedStatements {
     private static let runningLimit = 64
 
     /// The heads of some conversations; no row for one that does not exist. The poll of a shard: it crosses owners.
-    static func heads(of appIDs: [String]) -> Query<Followed> {
-        Query(headsStatement, .textArray(appIDs))
+    static func heads(of conversations: [ConversationKey]) -> Query<Followed> {
+        Query(headsStatement, .textArray(conversations.map(\.text)))
     }
 
     /// A conversation that a feed follows.
     struct Followed {
-        let appID: String
+        let conversation: ConversationKey
         let head: FeedHead
     }
 
@@ -29,7 +30,7 @@ enum FeedStatements {
             WHERE v.appid IS NOT NULL OR EXISTS (SELECT FROM chatts c WHERE c.appid = a.appid)
             """
     ) { row in
-        Followed(appID: row.nextText(), head: head(&row))
+        Followed(conversation: ConversationKey(parsing: row.nextText()), head: head(&row))
     }
 
     private static func head(_ row: inout Row) -> FeedHead {
@@ -37,7 +38,9 @@ enum FeedStatements {
     }
 
     /// The present state of a conversation; no row if it does not exist.
-    static func state(of appID: String) -> Query<State> { Query(stateStatement, .text(appID)) }
+    static func state(of conversation: ConversationKey) -> Query<State> {
+        Query(stateStatement, .text(conversation.text))
+    }
 
     struct State {
         let head: FeedHead
@@ -70,10 +73,11 @@ enum FeedStatements {
     /// The head of a conversation with each of the next events behind a position: at most `limit` of them, and `bytes` bytes, but at least
     /// one. One row without an event if there is none; no row if the conversation does not exist.
     static func events(
-        of appID: String, after position: FeedPosition, limit: Int, bytes: Int
+        of conversation: ConversationKey, after position: FeedPosition, limit: Int, bytes: Int
     ) -> Query<Found> {
         Query(
-            eventsStatement, .text(appID), .int8(position.revision), .int8(position.number), .int8(limit), .int8(bytes))
+            eventsStatement, .text(conversation.text), .int8(position.revision), .int8(position.number), .int8(limit),
+            .int8(bytes))
     }
 
     struct Found {

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -13,9 +14,10 @@ enum HistoryStatements {
     /// The result is binary, which saves the conversion of a number per row. Each column costs the server time. PostgreSQL knows
     /// the length of a TOASTed text without reading it.
     static func page(
-        of appID: String, after seq: Int64, upTo last: Int64, limit: Int, longest: Int = inlineLimits.upperBound
+        of conversation: ConversationKey, after seq: Int64, upTo last: Int64, limit: Int,
+        longest: Int = inlineLimits.upperBound
     ) -> Query<HistoryRow> {
-        Query(pageStatement, .text(appID), .int8(seq), .int8(last), .int8(limit), .int8(longest))
+        Query(pageStatement, .text(conversation.text), .int8(seq), .int8(last), .int8(limit), .int8(longest))
     }
 
     private static let pageStatement = Statement(
@@ -26,8 +28,8 @@ enum HistoryStatements {
         decode: historyRow)
 
     /// The first rows of a conversation, at most `limit`, newest first.
-    static func firstRows(of appID: String, limit: Int) -> Query<HistoryRow> {
-        Query(firstRowsStatement, .text(appID), .int8(limit))
+    static func firstRows(of conversation: ConversationKey, limit: Int) -> Query<HistoryRow> {
+        Query(firstRowsStatement, .text(conversation.text), .int8(limit))
     }
 
     private static let firstRowsStatement = Statement(
@@ -51,8 +53,8 @@ enum HistoryStatements {
     /// The newest row on the branch that leads to a row, up to the last one of the first `limit` rows.
     ///
     /// The database follows the links of the branch: a conversation may have millions of them.
-    static func branchRow(of appID: String, leadingTo seq: Int64, limit: Int) -> Query<Int64> {
-        Query(branchRowStatement, .text(appID), .int8(seq), .int8(limit))
+    static func branchRow(of conversation: ConversationKey, leadingTo seq: Int64, limit: Int) -> Query<Int64> {
+        Query(branchRowStatement, .text(conversation.text), .int8(seq), .int8(limit))
     }
 
     private static let branchRowStatement = Statement(
@@ -66,7 +68,9 @@ enum HistoryStatements {
     }
 
     /// The version of the rows of a conversation; no row if the conversation was never opened.
-    static func version(of appID: String) -> Query<HistoryVersion> { Query(versionStatement, .text(appID)) }
+    static func version(of conversation: ConversationKey) -> Query<HistoryVersion> {
+        Query(versionStatement, .text(conversation.text))
+    }
 
     private static let versionStatement = Statement(
         "history_version", after: .rowScope, .text, returnsBinary: true,
@@ -76,8 +80,8 @@ enum HistoryStatements {
     }
 
     /// The sizes of some rows.
-    static func sizes(of appID: String, seqs: ParameterArray) -> Query<Size> {
-        Query(sizesStatement, .text(appID), .array(of: .int8, [seqs]))
+    static func sizes(of conversation: ConversationKey, seqs: ParameterArray) -> Query<Size> {
+        Query(sizesStatement, .text(conversation.text), .array(of: .int8, [seqs]))
     }
 
     /// The size of a row, in bytes, with its attachments.
@@ -98,8 +102,8 @@ enum HistoryStatements {
     }
 
     /// Some rows with their complete texts, in order.
-    static func rows(of appID: String, seqs: ParameterArray) -> Query<Message> {
-        Query(rowsStatement, .text(appID), .array(of: .int8, [seqs]))
+    static func rows(of conversation: ConversationKey, seqs: ParameterArray) -> Query<Message> {
+        Query(rowsStatement, .text(conversation.text), .array(of: .int8, [seqs]))
     }
 
     /// The texts of a row.

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -19,7 +20,7 @@ enum JournalStatements {
     /// rejects a late batch of an earlier attempt. No reader needs its rows, and they would stay until the reply ends.
     static func write(_ columns: [JournalColumns], owner: ReplyID) -> Query<ReplyID> {
         Query(
-            writeStatement, .uuid(owner), .array(of: .text, columns.map(\.owned.appIDs)),
+            writeStatement, .uuid(owner), .array(of: .text, columns.map(\.owned.conversations)),
             .array(of: .int8, columns.map(\.owned.numbers)), .array(of: .uuid, columns.map(\.owned.replies)),
             .array(of: .int8, columns.map(\.owned.attempts)), .array(of: .int8, columns.map(\.textStarts)),
             .array(of: .int8, columns.map(\.thinkingStarts)), .array(of: .int8, columns.map(\.callStarts)),
@@ -62,9 +63,11 @@ enum JournalStatements {
     ///
     /// The last row that begins at or before the position comes first, if a part of it is behind the position. For a position
     /// that no reader ever got, the statement examines all rows.
-    static func read(_ id: ReplyID, appID: String, from position: ReplyPosition, limit: Int) -> Query<Piece> {
+    static func read(
+        _ id: ReplyID, in conversation: ConversationKey, from position: ReplyPosition, limit: Int
+    ) -> Query<Piece> {
         Query(
-            readStatement, .text(appID), .uuid(id), .int8(position.attempt), .int8(position.total),
+            readStatement, .text(conversation.text), .uuid(id), .int8(position.attempt), .int8(position.total),
             .int8(position.text),
             .int8(position.thinking), .int8(position.toolCalls), .int8(limit))
     }
@@ -108,7 +111,9 @@ enum JournalStatements {
     }
 
     /// Removes at most `limit` journal rows of replies of a conversation that are closed or gone.
-    static func sweep(appID: String, limit: Int) -> Query<Void> { Query(sweepStatement, .text(appID), .int8(limit)) }
+    static func sweep(_ conversation: ConversationKey, limit: Int) -> Query<Void> {
+        Query(sweepStatement, .text(conversation.text), .int8(limit))
+    }
 
     private static let sweepStatement = Statement(
         "sweep_journal", after: .rowScope, .text, .int8,
@@ -125,7 +130,7 @@ enum JournalStatements {
     /// The lock prevents the removal of the reply's row meanwhile: the deletion of the conversation finds the signal, or there is
     /// none.
     static func signal(_ kind: ReplySignal.Kind, to turn: Turn, id: ReplyID) -> Query<Void> {
-        Query(signalStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .text(kind.rawValue))
+        Query(signalStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id), .text(kind.rawValue))
     }
 
     private static let signalStatement = Statement(
@@ -158,7 +163,9 @@ enum JournalStatements {
     }
 
     /// Removes the signals to replies of a conversation that are closed or gone.
-    static func deleteSignals(appID: String) -> Query<Void> { Query(deleteSignalsStatement, .text(appID)) }
+    static func deleteSignals(of conversation: ConversationKey) -> Query<Void> {
+        Query(deleteSignalsStatement, .text(conversation.text))
+    }
 
     private static let deleteSignalsStatement = Statement(
         "delete_signals", after: .rowScope, .text,

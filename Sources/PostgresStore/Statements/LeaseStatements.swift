@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -71,7 +72,7 @@ enum LeaseStatements {
 
     /// Releases a reply that a process owns.
     static func release(_ turn: Turn, owner: ReplyID) -> Query<Void> {
-        Query(releaseStatement, .text(turn.appID), .int8(turn.number), .uuid(owner))
+        Query(releaseStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(owner))
     }
 
     private static let releaseStatement = Statement(
@@ -85,7 +86,8 @@ enum LeaseStatements {
     /// a reply that a client has stopped, and a reply that was handed over too often.
     static func handOver(_ turn: Turn, id: ReplyID, owner: ReplyID, attempt: Int, isEmpty: Bool) -> Query<Void> {
         Query(
-            handOverStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .uuid(owner), .int8(attempt),
+            handOverStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id), .uuid(owner),
+            .int8(attempt),
             .boolean(isEmpty))
     }
 
@@ -100,7 +102,7 @@ enum LeaseStatements {
 
     /// Releases a reply of a dead process.
     static func releaseDead(_ turn: Turn) -> Query<Void> {
-        Query(releaseDeadStatement, .text(turn.appID), .int8(turn.number))
+        Query(releaseDeadStatement, .text(turn.conversation.text), .int8(turn.number))
     }
 
     private static let releaseDeadStatement = Statement(
@@ -134,9 +136,10 @@ enum LeaseStatements {
             SELECT NULL, NULL, NULL, \(rest)
             """
     ) { row in
-        let (appID, number) = (row.nextOptionalText(), row.nextInt())
+        let (key, number) = (row.nextOptionalText(), row.nextInt())
         return Held(
-            turn: appID.map { Turn(appID: $0, number: Int64(number)) }, id: row.nextReplyID(),
+            turn: key.map { Turn(conversation: ConversationKey(parsing: $0), number: Int64(number)) },
+            id: row.nextReplyID(),
             nextTime: row.nextOptionalText())
     }
 

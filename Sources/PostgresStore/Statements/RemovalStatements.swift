@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -5,7 +6,7 @@ import ChatterdRelay
 enum RemovalStatements {
     /// Removes a reply that has ended, and its prompts. It removes no row if another row follows one of them.
     static func remove(_ turn: Turn, id: ReplyID) -> Query<Void> {
-        Query(removeStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+        Query(removeStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id))
     }
 
     private static let removeStatement = Statement(
@@ -33,7 +34,7 @@ enum RemovalStatements {
 
     /// Whether a reply runs; no row if it does not exist.
     static func isRunning(_ turn: Turn, id: ReplyID) -> Query<Bool> {
-        Query(isRunningStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+        Query(isRunningStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id))
     }
 
     private static let isRunningStatement = Statement(

@@ -1,9 +1,10 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
 /// The SQL that closes, adopts, finds and reads replies. Every statement except `find`, `adopt` and `settleAbandoned` touches the
-/// rows of one appID.
+/// rows of one conversation.
 enum ReplyStatements {
     // Four conditions fence the end of a reply: its name, its owner, its attempt, and the state `streaming`. The first committed
     // close wins. A repeated or late close changes no row.
@@ -16,7 +17,8 @@ enum ReplyStatements {
         provenance.append(reply.provenance)
         let journalled = reply.journalled
         let parameters: [Parameter] = [
-            .text(turn.appID), .int8(turn.number), .uuid(reply.id), .uuid(owner), .text(reply.ending.state.rawValue),
+            .text(turn.conversation.text), .int8(turn.number), .uuid(reply.id), .uuid(owner),
+            .text(reply.ending.state.rawValue),
             .utf8(reply.text), .utf8(reply.thinking), .utf8(reply.toolCalls), .utf8(reply.ending.lastEvent),
             .utf8(provenance.array), .int8(journalled.attempt),
         ]
@@ -68,7 +70,8 @@ enum ReplyStatements {
     /// gap, and a last event that reports the loss.
     static func closeCut(_ turn: Turn, id: ReplyID, owner: ReplyID, attempt: Int) -> Query<Void> {
         Query(
-            closeCutStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .uuid(owner), .int8(attempt))
+            closeCutStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id), .uuid(owner),
+            .int8(attempt))
     }
 
     private static let closeCutStatement = Statement(
@@ -84,7 +87,7 @@ enum ReplyStatements {
 
     /// The state of a reply, and whether a process is or was its last owner.
     static func ownership(of turn: Turn, id: ReplyID, by process: ReplyID) -> Query<Ownership> {
-        Query(ownershipStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .uuid(process))
+        Query(ownershipStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id), .uuid(process))
     }
 
     /// The state and the owner of a reply.
@@ -118,7 +121,8 @@ enum ReplyStatements {
         _ turn: Turn, process: ReplyID, isAbandonedHere: Bool, closesRegenerated: Bool
     ) -> Query<Void> {
         Query(
-            settleTurnStatement, .text(turn.appID), .int8(turn.number), .uuid(process), .boolean(isAbandonedHere),
+            settleTurnStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(process),
+            .boolean(isAbandonedHere),
             .boolean(closesRegenerated))
     }
 
@@ -201,9 +205,9 @@ enum ReplyStatements {
             """
     ) { row in
         OpenedTurn(
-            turn: Turn(appID: row.nextText(), number: Int64(row.nextInt())), id: row.nextReplyID(),
-            model: row.nextText(),
-            options: row.nextBytes(), attempt: row.nextInt(), history: TurnHistory(unreadBehind: []))
+            turn: Turn(conversation: ConversationKey(parsing: row.nextText()), number: Int64(row.nextInt())),
+            id: row.nextReplyID(), model: row.nextText(), options: row.nextBytes(), attempt: row.nextInt(),
+            history: TurnHistory(unreadBehind: []))
     }
 
     /// Ends an attempt of a reply, and starts the next one.
@@ -211,7 +215,9 @@ enum ReplyStatements {
     /// A repeated or late restart finds another attempt and changes no row. It would otherwise delete the journal of the new
     /// attempt.
     static func restart(_ turn: Turn, id: ReplyID, owner: ReplyID, attempt: Int) -> Query<Void> {
-        Query(restartStatement, .text(turn.appID), .int8(turn.number), .uuid(id), .uuid(owner), .int8(attempt))
+        Query(
+            restartStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id), .uuid(owner), .int8(attempt)
+        )
     }
 
     private static let restartStatement = Statement(
@@ -227,7 +233,7 @@ enum ReplyStatements {
 
     /// Whether a turn is closed or gone, and the kind of its owner otherwise.
     static func isSettled(_ turn: Turn, process: ReplyID) -> Query<Settlement> {
-        Query(isSettledStatement, .text(turn.appID), .int8(turn.number), .uuid(process))
+        Query(isSettledStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(process))
     }
 
     /// Whether a turn is settled.
@@ -265,7 +271,8 @@ enum ReplyStatements {
             """
     ) { row in
         var record = ReplyRecord(
-            id: row.nextReplyID(), turn: Turn(appID: row.nextText(), number: Int64(row.nextInt())),
+            id: row.nextReplyID(),
+            turn: Turn(conversation: ConversationKey(parsing: row.nextText()), number: Int64(row.nextInt())),
             model: row.nextText(),
             state: ReplyState(rawValue: row.nextText()), attempt: row.nextInt(), isAbandoned: row.nextBool(),
             createdAt: Int64(row.nextInt()), finishedAt: row.nextOptionalInt().map { Int64($0) })
@@ -276,7 +283,7 @@ enum ReplyStatements {
     /// The row of a reply. For a closed reply also its text and its thoughts from the position, `limit` bytes of each.
     static func read(_ reply: ReplyRecord, from position: ReplyPosition, limit: Int) -> Query<StoredReply> {
         Query(
-            readStatement, .text(reply.turn.appID), .int8(reply.turn.number), .uuid(reply.id),
+            readStatement, .text(reply.turn.conversation.text), .int8(reply.turn.number), .uuid(reply.id),
             .int8(min(position.text, largestOffset)), .int8(min(position.thinking, largestOffset)), .int8(limit))
     }
 

@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
@@ -9,7 +10,7 @@ enum RequestStatements {
 
     /// The members of the request of a reply, as JSON text without braces.
     static func options(of turn: Turn, id: ReplyID) -> Query<[UInt8]> {
-        Query(optionsStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+        Query(optionsStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id))
     }
 
     private static let optionsStatement = Statement(
@@ -21,7 +22,7 @@ enum RequestStatements {
 
     /// The prompts of a reply, in order. Another answer to the same prompts has those of the first one.
     static func prompts(of turn: Turn, id: ReplyID) -> Query<ConversationRowStatements.Entry> {
-        Query(promptsStatement, .text(turn.appID), .int8(turn.number), .uuid(id))
+        Query(promptsStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id))
     }
 
     // The numbers of rows are computed before they are compared: see `TransactionPreamble.rowScope`.

@@ -1,15 +1,16 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
 /// The SQL that removes old data. Each statement removes a bounded number of rows.
 enum RetentionStatements {
-    /// The next conversations after an appID, at most `limit`. Steps from one to the next in the primary key.
-    static func nextConversations(after appID: String, limit: Int, age: Duration) -> Query<Conversation> {
-        Query(nextConversationsStatement, .text(appID), .int8(limit), .int8(age.microseconds))
+    /// The next conversations after a key, at most `limit`. Steps from one to the next in the primary key.
+    static func nextConversations(after key: String, limit: Int, age: Duration) -> Query<Conversation> {
+        Query(nextConversationsStatement, .text(key), .int8(limit), .int8(age.microseconds))
     }
 
     struct Conversation {
-        let appID: String
+        let key: ConversationKey
         /// Whether the last addition to the conversation is older than the age.
         let isExpired: Bool
     }
@@ -26,12 +27,12 @@ enum RetentionStatements {
             SELECT a.appid, \(isExpired("a.appid")) FROM conversation a WHERE a.appid IS NOT NULL
             """
     ) { row in
-        Conversation(appID: row.nextText(), isExpired: row.nextBool())
+        Conversation(key: ConversationKey(parsing: row.nextText()), isExpired: row.nextBool())
     }
 
     /// Removes the last `limit` rows of a conversation, if its last addition is still older than an age.
-    static func expireRows(appID: String, limit: Int, age: Duration) -> Query<Void> {
-        Query(expireRowsStatement, .text(appID), .int8(limit), .int8(age.microseconds))
+    static func expireRows(of conversation: ConversationKey, limit: Int, age: Duration) -> Query<Void> {
+        Query(expireRowsStatement, .text(conversation.text), .int8(limit), .int8(age.microseconds))
     }
 
     private static let expireRowsStatement = Statement(
@@ -45,15 +46,15 @@ enum RetentionStatements {
             SELECT FROM gone
             """)
 
-    /// Examines the next rows of conversations after an appID, at most `limit`, and removes those of conversations without messages
+    /// Examines the next rows of conversations after a key, at most `limit`, and removes those of conversations without messages
     /// whose last change is older than an age. It skips rows that another transaction changes now.
-    static func expireEmpty(after appID: String, limit: Int, age: Duration) -> Query<Examined> {
-        Query(expireEmptyStatement, .text(appID), .int8(limit), .int8(age.microseconds))
+    static func expireEmpty(after key: String, limit: Int, age: Duration) -> Query<Examined> {
+        Query(expireEmptyStatement, .text(key), .int8(limit), .int8(age.microseconds))
     }
 
     /// The rows that `expireEmpty` has examined.
     struct Examined {
-        /// The last one; empty without rows.
+        /// The key of the last one; empty without rows.
         let last: String
         let count: Int
     }
@@ -124,18 +125,18 @@ enum RetentionStatements {
 
     /// The next replies in the journal after a reply, at most `limit`.
     static func nextJournals(after journal: Journal, limit: Int) -> Query<Journal> {
-        Query(nextJournalsStatement, .text(journal.appID), .uuid(journal.reply), .int8(limit))
+        Query(nextJournalsStatement, .text(journal.conversation.text), .uuid(journal.reply), .int8(limit))
     }
 
     /// A reply that has rows in the journal.
     struct Journal {
-        let appID: String
+        let conversation: ConversationKey
         let reply: ReplyID
         /// Whether the reply is closed or gone.
         var isObsolete = false
 
         /// Before the first one.
-        static let start = Journal(appID: "", reply: ReplyID(high: 0, low: 0))
+        static let start = Journal(conversation: ConversationKey(parsing: ""), reply: ReplyID(high: 0, low: 0))
     }
 
     private static let nextJournalsStatement = Statement(
@@ -157,16 +158,19 @@ enum RetentionStatements {
             FROM journal a
             """
     ) { row in
-        Journal(appID: row.nextText(), reply: row.nextReplyID(), isObsolete: row.nextBool())
+        Journal(
+            conversation: ConversationKey(parsing: row.nextText()), reply: row.nextReplyID(),
+            isObsolete: row.nextBool())
     }
 
-    private static func isExpired(_ appID: String) -> String {
+    /// Whether the conversation with a key, as SQL, is expired.
+    private static func isExpired(_ key: String) -> String {
         """
         CASE WHEN (
             SELECT greatest(t.time, t.finished) < now() - $3 * interval '1 microsecond'
-            FROM chatts t WHERE t.appid = \(appID) ORDER BY t.seq DESC LIMIT 1)
+            FROM chatts t WHERE t.appid = \(key) ORDER BY t.seq DESC LIMIT 1)
         THEN NOT EXISTS (
-            SELECT FROM chatts s WHERE s.appid = \(appID) AND s.turn = s.seq AND s.state = 'streaming'
+            SELECT FROM chatts s WHERE s.appid = \(key) AND s.turn = s.seq AND s.state = 'streaming'
                 AND NOT \(LeaseStatements.isDead("s.holder")))
         ELSE false END
         """

@@ -33,7 +33,7 @@ enum SheetStatements {
     /// The statement looks up each reply separately, because the planner does not know how many there are.
     static func lost(among columns: [OwnedColumns], owner: ReplyID) -> Query<ReplyID> {
         Query(
-            lostStatement, .uuid(owner), .array(of: .text, columns.map(\.appIDs)),
+            lostStatement, .uuid(owner), .array(of: .text, columns.map(\.conversations)),
             .array(of: .int8, columns.map(\.numbers)), .array(of: .uuid, columns.map(\.replies)),
             .array(of: .int8, columns.map(\.attempts)))
     }

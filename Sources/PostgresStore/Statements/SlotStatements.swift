@@ -1,3 +1,4 @@
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -247,8 +248,8 @@ enum SlotStatements {
 
     /// Removes the tickets of replies of an owner that are gone, unless they have slots. The statement acquires no lock, so
     /// it waits for no other process; a later sweep removes the tickets that it skips.
-    static func removeGone(appID: String) -> Query<Void> {
-        Query(removeGoneStatement, ConversationRevision.owner(of: appID))
+    static func removeGone(of conversation: ConversationKey) -> Query<Void> {
+        Query(removeGoneStatement, ConversationRevision.owner(of: conversation))
     }
 
     private static let removeGoneStatement = Statement(
@@ -261,8 +262,8 @@ enum SlotStatements {
             """)
 
     /// Removes the ranks of an owner without conversations.
-    static func removeRanks(appID: String) -> Query<Void> {
-        Query(removeRanksStatement, ConversationRevision.owner(of: appID))
+    static func removeRanks(of conversation: ConversationKey) -> Query<Void> {
+        Query(removeRanksStatement, ConversationRevision.owner(of: conversation))
     }
 
     private static let removeRanksStatement = Statement(

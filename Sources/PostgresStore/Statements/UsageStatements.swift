@@ -24,9 +24,9 @@ enum UsageStatements {
     /// with `refusal` if a limit is reached, so that the transaction has no effect.
     ///
     /// - Parameter bytes: the size of the prompt; the size of the conversation counts instead if it is greater.
-    static func charge(_ meter: Meter, for id: ReplyID, in appID: String, bytes: Int) -> Query<Quota> {
-        guard meter.isLimited else { return chargeUnlimited(meter, for: id, in: appID, bytes: bytes) }
-        return charge(meter, for: id, .text(appID), holder: .null, bytes: bytes, answer: nil)
+    static func charge(_ meter: Meter, for id: ReplyID, in conversation: ConversationKey, bytes: Int) -> Query<Quota> {
+        guard meter.isLimited else { return chargeUnlimited(meter, for: id, in: conversation, bytes: bytes) }
+        return charge(meter, for: id, .text(conversation.text), holder: .null, bytes: bytes, answer: nil)
     }
 
     /// The value of `chatts.reserved` in the new row of a reply: 0 if the principal has no limits, so that the end of the reply settles
@@ -35,10 +35,11 @@ enum UsageStatements {
 
     /// Counts the request of a principal without limits: it adds the row that `chatterd_charge` adds, and checks nothing.
     private static func chargeUnlimited(
-        _ meter: Meter, for id: ReplyID, in appID: String, bytes: Int
+        _ meter: Meter, for id: ReplyID, in conversation: ConversationKey, bytes: Int
     ) -> Query<Quota> {
         Query(
-            chargeUnlimitedStatement, .text(appID), .uuid(id), .text(meter.source.text), .text(meter.owner.keyPrefix),
+            chargeUnlimitedStatement, .text(conversation.text), .uuid(id), .text(meter.source.text),
+            .text(meter.owner.keyPrefix),
             .int8(bytes), .int8(longestPrompt), .int8(standardAnswer))
     }
 
@@ -65,12 +66,12 @@ enum UsageStatements {
     }
 
     private static func charge(
-        _ meter: Meter, for id: ReplyID, _ appID: Parameter, holder: Parameter, bytes: Int, answer: Int?
+        _ meter: Meter, for id: ReplyID, _ conversation: Parameter, holder: Parameter, bytes: Int, answer: Int?
     ) -> Query<Quota> {
         Query(
             chargeStatement,
             parameters: [
-                appID, .uuid(id), holder, .text(meter.source.text), .text(meter.owner.keyPrefix), .int8(bytes),
+                conversation, .uuid(id), holder, .text(meter.source.text), .text(meter.owner.keyPrefix), .int8(bytes),
                 .int8(longestPrompt), .int8(answer ?? standardAnswer),
             ] + limits(meter.sourceLimits) + limits(meter.ownerLimits))
     }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// The known sizes of the models' contexts, and the estimates of tokens, learned from the counts of the servers. One object for
@@ -85,7 +86,7 @@ public final class TokenEstimates: Sendable {
     ///   - conversation: the conversation of the prompt. Its last count is part of the estimate.
     ///   - refused: the report of the prompt that the server has just refused as too long. The window is smaller than that prompt.
     public func window(
-        for target: ModelTarget, passThrough: [RawMember], conversation: String? = nil,
+        for target: ModelTarget, passThrough: [RawMember], conversation: ConversationKey? = nil,
         refused: PromptReport? = nil
     ) -> ContextWindow {
         let (known, counted) = knowledge(of: target, in: conversation)
@@ -112,7 +113,9 @@ public final class TokenEstimates: Sendable {
     /// How far back a history is read for a prompt that one of some servers gets; `nil` if the context of one of them is unknown.
     ///
     /// - Parameter conversation: the conversation of the prompt.
-    public func reach(for targets: [ModelTarget], passThrough: [RawMember], conversation: String) -> HistoryReach? {
+    public func reach(
+        for targets: [ModelTarget], passThrough: [RawMember], conversation: ConversationKey
+    ) -> HistoryReach? {
         var reach = HistoryReach(tokens: 0, bytesPerToken: 0)
         for target in targets {
             let members = target.upstream.description.merged(into: passThrough)
@@ -134,7 +137,7 @@ public final class TokenEstimates: Sendable {
     ///   - conversation: the conversation of the prompt.
     public func note(
         _ promptTokens: Int?, and answer: Answer? = nil, in report: inout PromptReport, of target: ModelTarget,
-        for conversation: String? = nil
+        for conversation: ConversationKey? = nil
     ) {
         guard let promptTokens = PeerCount.checked(promptTokens), promptTokens > 0 else { return }
         report.promptTokens = promptTokens
@@ -227,7 +230,7 @@ public final class TokenEstimates: Sendable {
     }
 
     private func knowledge(
-        of target: ModelTarget, in conversation: String?
+        of target: ModelTarget, in conversation: ConversationKey?
     ) -> (Knowledge, ConversationCounts.Count?) {
         let model = Model(upstream: target.upstream.description.name, name: target.model)
         let key = conversation.map { Self.key(of: $0, model) }
@@ -236,14 +239,16 @@ public final class TokenEstimates: Sendable {
         }
     }
 
-    private func remember(_ count: ConversationCounts.Count?, of conversation: String, with target: ModelTarget) {
+    private func remember(
+        _ count: ConversationCounts.Count?, of conversation: ConversationKey, with target: ModelTarget
+    ) {
         let key = Self.key(
             of: conversation, Model(upstream: target.upstream.description.name, name: target.model))
         state.withLock { $0.conversations[key] = count }
     }
 
     /// If two conversations have the same key, only their estimates suffer.
-    private static func key(of conversation: String, _ model: Model) -> Int {
+    private static func key(of conversation: ConversationKey, _ model: Model) -> Int {
         var hasher = Hasher()
         hasher.combine(conversation)
         hasher.combine(model)

@@ -20,16 +20,16 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// The reply to the earlier request with a key; `nil` if there was none.
     ///
     /// - Throws: `idempotencyKeyReused` if the key was used with another body.
-    func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID?
+    func knownReply(in conversation: ConversationKey, key: IdempotencyKey) async throws(RelayError) -> ReplyID?
 
     /// The turn of a reply whose opening by this process is unconfirmed, with its history; `nil` if the turn is not open.
-    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> OpenedTurn?
+    func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenedTurn?
 
     /// Removes the turn of a reply whose opening by this process is unconfirmed. If the removal would change which turn later turns
     /// follow, the method closes the turn as interrupted instead.
     ///
     /// - Returns: whether the turn existed.
-    func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool
+    func withdraw(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> Bool
 
     /// Commits a new turn for another answer to the prompt of a reply.
     ///
@@ -120,7 +120,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     // MARK: - Conversations
 
     /// Replaces a conversation by other messages, in one transaction.
-    func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError)
+    func replaceConversation(_ conversation: ConversationKey, with messages: [ModelMessage]) async throws(RelayError)
 
     /// Makes the next prompt follow a reply.
     ///
@@ -128,5 +128,5 @@ public protocol ConversationStore: AnyObject, Sendable {
     func choose(_ reply: ReplyRecord) async throws(RelayError)
 
     /// Removes a conversation with all its data, in bounded batches.
-    func deleteConversation(appID: String) async throws(RelayError)
+    func deleteConversation(_ conversation: ConversationKey) async throws(RelayError)
 }

@@ -34,9 +34,9 @@ final class EarlierTurns {
             let known = history.unfinished
             history = TurnHistory(unreadBehind: known)
             for number in known {
-                try await waitForEnd(of: Turn(appID: turn.appID, number: number))
+                try await waitForEnd(of: Turn(conversation: turn.conversation, number: number))
             }
-            let reach = context.reach(of: model, passThrough: passThrough, in: turn.appID)
+            let reach = context.reach(of: model, passThrough: passThrough, in: turn.conversation)
             history = try await context.readHistory(of: turn, for: id, reach: reach, pause) { [self] in cancellation }
             history.unfinished.removeAll { known.contains($0) }
         }
@@ -67,7 +67,7 @@ final class EarlierTurns {
                 continue
             }
             let isAbandoned = context.board.isAbandoned(earlier)
-            if isAbandoned, try await context.resolveUnconfirmed(earlier.appID) { continue }
+            if isAbandoned, try await context.resolveUnconfirmed(earlier.conversation) { continue }
             do throws(RelayError) {
                 if try await context.store.settleTurn(earlier, isAbandonedHere: isAbandoned, closesRegenerated: false) {
                     return

@@ -47,9 +47,8 @@ public final class TurnBoard: Sendable {
     }
 
     private struct State {
-        // The texts are compared as the store compares them.
-        var conversations: [ExactText: Conversation] = [:]
-        var reserved: [ExactText: Reservations] = [:]
+        var conversations: [ConversationKey: Conversation] = [:]
+        var reserved: [ConversationKey: Reservations] = [:]
         var count = 0
         /// The part of `count` of each app.
         var apps: [ExactText: Int] = [:]
@@ -71,13 +70,13 @@ public final class TurnBoard: Sendable {
             return emptyWaiters
         }
 
-        mutating func removeReservation(_ appID: String, key: ExactText?) {
-            guard var left = reserved[ExactText(appID)] else { return }
+        mutating func removeReservation(in conversation: ConversationKey, key: ExactText?) {
+            guard var left = reserved[conversation] else { return }
             left.count -= 1
             if let key, let same = left.keys[key] {
                 left.keys[key] = same > 1 ? same - 1 : nil
             }
-            reserved[ExactText(appID)] = left.count > 0 ? left : nil
+            reserved[conversation] = left.count > 0 ? left : nil
         }
     }
 
@@ -122,7 +121,7 @@ public final class TurnBoard: Sendable {
     /// The replies with open turns of a conversation before a turn.
     func replies(before turn: Turn) -> [ReplyID] {
         state.withLock { state in
-            (state.conversations[ExactText(turn.appID)]?.open ?? []).filter { $0.number < turn.number }.map(\.id)
+            (state.conversations[turn.conversation]?.open ?? []).filter { $0.number < turn.number }.map(\.id)
         }
     }
 
@@ -130,21 +129,21 @@ public final class TurnBoard: Sendable {
     ///
     /// - Parameter key: the idempotency key of the request. A request with a known key opens no further turn.
     /// - Throws: `overloaded` if the limit of the process, of the app or of the conversation is reached.
-    func reserveTurn(appID: String, key: String? = nil) throws(RelayError) {
-        let app = Self.app(of: appID)
-        let (appID, key) = (ExactText(appID), key.map(ExactText.init))
+    func reserveTurn(in conversation: ConversationKey, key: String? = nil) throws(RelayError) {
+        let app = Self.app(of: conversation)
+        let key = key.map(ExactText.init)
         try state.withLock { state throws(RelayError) in
             try require(state, app)
-            var reservations = state.reserved[appID] ?? Reservations()
-            let conversation = state.conversations[appID] ?? Conversation()
-            let ahead = conversation.count + reservations.turns
-            let isKnown = key.map { reservations.keys[$0] != nil || conversation.contains(key: $0) } ?? false
+            var reservations = state.reserved[conversation] ?? Reservations()
+            let turns = state.conversations[conversation] ?? Conversation()
+            let ahead = turns.count + reservations.turns
+            let isKnown = key.map { reservations.keys[$0] != nil || turns.contains(key: $0) } ?? false
             guard isKnown || ahead <= limits.maximumWaitingTurns else { throw Self.tooManyWait(ahead - 1) }
             reservations.count += 1
             if let key {
                 reservations.keys[key, default: 0] += 1
             }
-            state.reserved[appID] = reservations
+            state.reserved[conversation] = reservations
             state.countUp(app)
         }
     }
@@ -164,7 +163,7 @@ public final class TurnBoard: Sendable {
         .overloaded, "The server is answering as many prompts as it can. Try again in a moment.")
 
     /// The app whose share a turn of a conversation counts towards.
-    private static func app(of appID: String) -> ExactText { ExactText(ConversationKey(parsing: appID).owner.app) }
+    private static func app(of conversation: ConversationKey) -> ExactText { ExactText(conversation.owner.app) }
 
     private func require(_ state: State, _ app: ExactText) throws(RelayError) {
         guard state.count < limits.maximumReplies else { throw Self.full }
@@ -191,10 +190,10 @@ public final class TurnBoard: Sendable {
     }
 
     /// Reserves a turn that may be open already, without a limit. `open` or `cancelReservation` must follow.
-    func reserveTurnWithoutLimit(appID: String) {
+    func reserveTurnWithoutLimit(in conversation: ConversationKey) {
         state.withLock { state in
-            state.reserved[ExactText(appID), default: Reservations()].count += 1
-            state.countUp(Self.app(of: appID))
+            state.reserved[conversation, default: Reservations()].count += 1
+            state.countUp(Self.app(of: conversation))
         }
     }
 
@@ -204,10 +203,10 @@ public final class TurnBoard: Sendable {
     }
 
     /// Cancels a reservation.
-    func cancelReservation(appID: String, key: String? = nil) {
+    func cancelReservation(in conversation: ConversationKey, key: String? = nil) {
         let empty = state.withLock { state in
-            state.removeReservation(appID, key: key.map(ExactText.init))
-            return state.countDown(Self.app(of: appID))
+            state.removeReservation(in: conversation, key: key.map(ExactText.init))
+            return state.countDown(Self.app(of: conversation))
         }
         Self.resume(empty)
     }
@@ -215,8 +214,8 @@ public final class TurnBoard: Sendable {
     /// Replaces a reservation by the open turn.
     func open(_ turn: Turn, for id: ReplyID, key: String? = nil) {
         state.withLock { state in
-            state.removeReservation(turn.appID, key: key.map(ExactText.init))
-            state.conversations[ExactText(turn.appID), default: Conversation()].insert(
+            state.removeReservation(in: turn.conversation, key: key.map(ExactText.init))
+            state.conversations[turn.conversation, default: Conversation()].insert(
                 OpenTurn(number: turn.number, id: id, key: ExactText(key ?? "")))
         }
     }
@@ -224,8 +223,8 @@ public final class TurnBoard: Sendable {
     /// Adds an adopted turn.
     func adopt(_ turn: Turn, for id: ReplyID) {
         state.withLock { state in
-            state.countUp(Self.app(of: turn.appID))
-            state.conversations[ExactText(turn.appID), default: Conversation()].insert(
+            state.countUp(Self.app(of: turn.conversation))
+            state.conversations[turn.conversation, default: Conversation()].insert(
                 OpenTurn(number: turn.number, id: id, key: ExactText("")))
         }
     }
@@ -233,13 +232,13 @@ public final class TurnBoard: Sendable {
     /// Removes the turn of a reply, and calls the handlers of the replies that wait for its end.
     func close(_ turn: Turn, for id: ReplyID) {
         let (waiters, empty) = state.withLock { state in
-            guard var conversation = state.conversations[ExactText(turn.appID)], conversation.remove(turn.number, id)
+            guard var conversation = state.conversations[turn.conversation], conversation.remove(turn.number, id)
             else {
                 return ([ReplyID: @Sendable () -> Void](), [CheckedContinuation<Void, Never>]())
             }
             let waiters = conversation.waiters.removeValue(forKey: turn.number) ?? [:]
-            state.conversations[ExactText(turn.appID)] = conversation.open.isEmpty ? nil : conversation
-            return (waiters, state.countDown(Self.app(of: turn.appID)))
+            state.conversations[turn.conversation] = conversation.open.isEmpty ? nil : conversation
+            return (waiters, state.countDown(Self.app(of: turn.conversation)))
         }
         for wake in waiters.values {
             wake()
@@ -250,9 +249,9 @@ public final class TurnBoard: Sendable {
     /// Whether this process does not run the turn, and so will not close it.
     public func isAbandoned(_ turn: Turn) -> Bool {
         state.withLock { state in
-            let appID = ExactText(turn.appID)
+            let conversation = turn.conversation
             // A reservation may be for this turn, which may be committed and not on the board yet.
-            return state.conversations[appID]?.isOpen(turn.number) != true && state.reserved[appID] == nil
+            return state.conversations[conversation]?.isOpen(turn.number) != true && state.reserved[conversation] == nil
         }
     }
 
@@ -262,9 +261,9 @@ public final class TurnBoard: Sendable {
     /// - Returns: whether the turn is open here; if not, `wake` is not called.
     func whenClosed(_ turn: Turn, for waiter: ReplyID, wake: @escaping @Sendable () -> Void) -> Bool {
         state.withLock { state in
-            let appID = ExactText(turn.appID)
-            guard state.conversations[appID]?.isOpen(turn.number) == true else { return false }
-            state.conversations[appID]?.waiters[turn.number, default: [:]][waiter] = wake
+            let conversation = turn.conversation
+            guard state.conversations[conversation]?.isOpen(turn.number) == true else { return false }
+            state.conversations[conversation]?.waiters[turn.number, default: [:]][waiter] = wake
             return true
         }
     }
@@ -272,7 +271,7 @@ public final class TurnBoard: Sendable {
     /// Removes the handler that `waiter` has registered with `whenClosed`.
     func stopWaiting(_ waiter: ReplyID, for turn: Turn) {
         state.withLock { state in
-            _ = state.conversations[ExactText(turn.appID)]?.waiters[turn.number]?.removeValue(forKey: waiter)
+            _ = state.conversations[turn.conversation]?.waiters[turn.number]?.removeValue(forKey: waiter)
         }
     }
 }

@@ -4,7 +4,7 @@ import ChatterdLanguageModels
 /// The data that is committed when a prompt is accepted.
 public struct TurnOpening: Sendable {
     /// The conversation.
-    public var appID: String
+    public var conversation: ConversationKey
     /// The new messages.
     public var prompts: [ModelMessage]
     /// The id of the reply.
@@ -28,12 +28,12 @@ public struct TurnOpening: Sendable {
     public var reach: HistoryReach?
 
     public init(
-        appID: String, prompts: [ModelMessage], id: ReplyID, model: String, options: [UInt8] = [],
+        conversation: ConversationKey, prompts: [ModelMessage], id: ReplyID, model: String, options: [UInt8] = [],
         parent: TurnParent? = nil, key: IdempotencyKey? = nil, onInterrupt: InterruptPolicy = .close,
         whenBusy: BusyPolicy = .wait,
         meter: Meter? = nil, reach: HistoryReach? = nil
     ) {
-        self.appID = appID
+        self.conversation = conversation
         self.prompts = prompts
         self.id = id
         self.model = model

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// The turns of the process whose opening the store has not confirmed. Their clients got an error, but the turns may be open, or
@@ -8,7 +9,7 @@ public final class UnconfirmedOpenings: Sendable {
     struct Opening {
         /// The id of its reply.
         let id: ReplyID
-        let appID: String
+        let conversation: ConversationKey
         /// Whether the request has an idempotency key, so that the client can retry it.
         let hasKey: Bool
         let onDisconnect: DisconnectPolicy

@@ -1,11 +1,12 @@
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 extension [FailoverPlan.Candidate] {
     /// Sets the loads of the servers, and the affinities of a conversation to them.
     ///
     /// - Parameter targets: the same servers; `nil` for a removed one.
-    mutating func balance(_ targets: [ModelTarget?], for appID: String) {
-        let affinity = ServerAffinity(of: appID)
+    mutating func balance(_ targets: [ModelTarget?], for conversation: ConversationKey) {
+        let affinity = ServerAffinity(of: conversation)
         let running = targets.map { $0?.upstream.health.running ?? 0 }
         for (number, target) in targets.enumerated() {
             guard let description = target?.upstream.description else { continue }

@@ -251,7 +251,7 @@ final class ReplyGenerator {
                 contextTokens: withContexts ? context.estimates.window(for: target, passThrough: members).tokens : nil)
         }
         if candidates.count > 1 {
-            candidates.balance(targets, for: reply.turn.appID)
+            candidates.balance(targets, for: reply.turn.conversation)
         }
         return candidates
     }
@@ -292,7 +292,7 @@ final class ReplyGenerator {
         }
         let members = target.upstream.description.merged(into: passThrough)
         var window = context.estimates.window(
-            for: target, passThrough: members, conversation: reply.turn.appID, refused: run.refused)
+            for: target, passThrough: members, conversation: reply.turn.conversation, refused: run.refused)
         window.overheadBytes += (run.text?.count ?? 0) + instructions.byteCount
         return (target, window, members)
     }
@@ -383,7 +383,7 @@ final class ReplyGenerator {
         guard let target, var report = run.report else { return }
         context.estimates.note(
             tokenCounts.prompt, and: tokenCounts.answer.flatMap(answer), in: &report, of: target,
-            for: reply.turn.appID)
+            for: reply.turn.conversation)
         if let refused {
             context.estimates.suspect(refused, of: target)
         }

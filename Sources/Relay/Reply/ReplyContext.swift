@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// The common services of the replies of a shard. Confined to its shard.
@@ -31,7 +32,7 @@ final class ReplyContext {
     /// Reads a whole reply.
     var readWhole: (ReplyRecord) async throws(RelayError) -> ReplyPage
     /// Resolves the unconfirmed openings of a conversation; returns whether the store had any of their turns.
-    var resolveUnconfirmed: (_ appID: String) async throws(RelayError) -> Bool
+    var resolveUnconfirmed: (_ conversation: ConversationKey) async throws(RelayError) -> Bool
 
     init(
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue?, estimates: TokenEstimates,
@@ -39,7 +40,7 @@ final class ReplyContext {
         follower: @escaping (ReplyRecord, ReplyPosition) -> ReplyFollower,
         readPage: @escaping (ReplyRecord, ReplyPosition) async throws(RelayError) -> ReplyPage,
         readWhole: @escaping (ReplyRecord) async throws(RelayError) -> ReplyPage,
-        resolveUnconfirmed: @escaping (String) async throws(RelayError) -> Bool
+        resolveUnconfirmed: @escaping (ConversationKey) async throws(RelayError) -> Bool
     ) {
         self.store = store
         self.upstreams = upstreams
@@ -97,7 +98,7 @@ final class ReplyContext {
     }
 
     /// How far back the history of a prompt to a model is read; `nil` for all of it.
-    func reach(of model: String, passThrough: [RawMember], in conversation: String) -> HistoryReach? {
+    func reach(of model: String, passThrough: [RawMember], in conversation: ConversationKey) -> HistoryReach? {
         estimates.reach(
             for: upstreams.targets(for: model), passThrough: passThrough, conversation: conversation)
     }

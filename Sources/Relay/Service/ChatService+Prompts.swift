@@ -18,10 +18,12 @@ extension ChatService {
         let opening = try opening(of: request, in: conversation, key: key, meter: meter)
         let reservation: PromptReservation
         do throws(RelayError) {
-            reservation = try await reserve(appID: opening.appID, model: request.model, key: key?.text)
+            reservation = try await reserve(in: opening.conversation, model: request.model, key: key?.text)
         } catch {
             // A retry with a known key opens no turn, so it needs no reservation.
-            guard let key, let known = try await store.knownReply(appID: opening.appID, key: key) else { throw error }
+            guard let key, let known = try await store.knownReply(in: opening.conversation, key: key) else {
+                throw error
+            }
             return .known(try await find(known))
         }
         do throws(RelayError) {
@@ -62,13 +64,12 @@ extension ChatService {
     private func opening(
         of request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey?, meter: Meter?
     ) throws(RelayError) -> TurnOpening {
-        let appID = conversation.text
-        return TurnOpening(
-            appID: appID, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
+        TurnOpening(
+            conversation: conversation, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
             model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter,
-            reach: context.reach(of: request.model, passThrough: request.passThrough, in: appID))
+            reach: context.reach(of: request.model, passThrough: request.passThrough, in: conversation))
     }
 
     /// Begins the reply of an opened turn.
@@ -106,13 +107,14 @@ extension ChatService {
         meter: Meter? = nil
     ) async throws(RelayError) -> Reply {
         try refuseWhenStopping()
-        let reservation = try await reserve(appID: reply.turn.appID, model: model ?? reply.model)
+        let reservation = try await reserve(in: reply.turn.conversation, model: model ?? reply.model)
         let id = makeID(Partition(of: reply.turn.conversation.owner))
         do throws(RelayError) {
             let turn = try await store.openAlternative(
                 to: reply, as: id, model: model, onInterrupt: onInterrupt,
                 // The members of the request are in the store. They may enlarge the window; then the reply reads the history again.
-                reach: context.reach(of: model ?? reply.model, passThrough: [], in: reply.turn.appID), meter: meter)
+                reach: context.reach(of: model ?? reply.model, passThrough: [], in: reply.turn.conversation),
+                meter: meter)
             let members = Self.members(of: turn)
             board.open(turn.turn, for: turn.id)
             return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))
@@ -175,20 +177,21 @@ extension ChatService {
     /// Reserves a turn of the conversation and the admission to a model server.
     ///
     /// - Throws: `overloaded`, `modelNotFound`, `unavailable`. No reservation remains then.
-    private func reserve(appID: String, model: String, key: String? = nil) async throws(RelayError) -> PromptReservation
-    {
+    private func reserve(
+        in conversation: ConversationKey, model: String, key: String? = nil
+    ) async throws(RelayError) -> PromptReservation {
         let admission = try await reserveAdmission(for: model)
         do throws(RelayError) {
-            try board.reserveTurn(appID: appID, key: key)
+            try board.reserveTurn(in: conversation, key: key)
         } catch {
             release(admission)
             throw error
         }
-        return PromptReservation(appID: appID, key: key, admission: admission)
+        return PromptReservation(conversation: conversation, key: key, admission: admission)
     }
 
     private func cancel(_ reservation: PromptReservation) {
-        board.cancelReservation(appID: reservation.appID, key: reservation.key)
+        board.cancelReservation(in: reservation.conversation, key: reservation.key)
         release(reservation.admission)
     }
 
@@ -198,7 +201,8 @@ extension ChatService {
     ) {
         if error.isOutcomeUnknown {
             note(
-                unconfirmed: id, appID: reservation.appID, hasKey: reservation.key != nil, onDisconnect: onDisconnect)
+                unconfirmed: id, in: reservation.conversation, hasKey: reservation.key != nil,
+                onDisconnect: onDisconnect)
         }
         cancel(reservation)
     }
@@ -235,7 +239,7 @@ extension ChatService {
 
 /// The reservations of a prompt until its turn is opened: a turn of its conversation, and an admission to a model server.
 struct PromptReservation {
-    var appID: String
+    var conversation: ConversationKey
     /// The idempotency key that the prompt reserves.
     var key: String?
     /// The server whose queue counts the prompt; `nil` if none does.

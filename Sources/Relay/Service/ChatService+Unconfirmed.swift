@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 
 /// Openings of turns whose outcome is unknown. The client got `store_unavailable`, which promises that the prompt is not stored and that a
@@ -6,10 +7,11 @@ import ChatterdLanguageModels
 /// runs the reply of a turn with a key.
 extension ChatService {
     /// Records a turn whose opening the store has not confirmed.
-    func note(unconfirmed id: ReplyID, appID: String, hasKey: Bool, onDisconnect: DisconnectPolicy?) {
+    func note(unconfirmed id: ReplyID, in conversation: ConversationKey, hasKey: Bool, onDisconnect: DisconnectPolicy?)
+    {
         board.unconfirmed.note(
             UnconfirmedOpenings.Opening(
-                id: id, appID: appID, hasKey: hasKey,
+                id: id, conversation: conversation, hasKey: hasKey,
                 onDisconnect: onDisconnect ?? .cancel(after: limits.disconnectGrace)))
     }
 
@@ -26,9 +28,9 @@ extension ChatService {
     /// Resolves the unconfirmed openings of a conversation.
     ///
     /// - Returns: whether the store had any of their turns.
-    func resolveUnconfirmed(of appID: String) async throws(RelayError) -> Bool {
+    func resolveUnconfirmed(of conversation: ConversationKey) async throws(RelayError) -> Bool {
         var hasFound = false
-        for opening in board.unconfirmed.removeAll(where: { ExactText($0.appID) == ExactText(appID) }) {
+        for opening in board.unconfirmed.removeAll(where: { $0.conversation == conversation }) {
             if case .notFound = try await resolve(opening, runs: true) {
                 board.unconfirmed.note(opening)
             } else {
@@ -58,10 +60,10 @@ extension ChatService {
 
     private func resolve(_ opening: UnconfirmedOpenings.Opening, runs: Bool) async throws(RelayError) -> Outcome {
         // The reservation keeps later prompts from treating the turn as abandoned before it is on the board.
-        board.reserveTurnWithoutLimit(appID: opening.appID)
+        board.reserveTurnWithoutLimit(in: opening.conversation)
         do throws(RelayError) {
             if opening.hasKey {
-                if let turn = try await store.openedTurn(opening.id, appID: opening.appID) {
+                if let turn = try await store.openedTurn(opening.id, in: opening.conversation) {
                     board.open(turn.turn, for: turn.id)
                     let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: opening.onDisconnect)
                     if runs {
@@ -69,16 +71,16 @@ extension ChatService {
                     }
                     return .found(reply)
                 }
-            } else if try await store.withdraw(opening.id, appID: opening.appID) {
-                board.cancelReservation(appID: opening.appID)
+            } else if try await store.withdraw(opening.id, in: opening.conversation) {
+                board.cancelReservation(in: opening.conversation)
                 return .withdrawn
             }
         } catch {
-            board.cancelReservation(appID: opening.appID)
+            board.cancelReservation(in: opening.conversation)
             board.unconfirmed.note(opening)
             throw error
         }
-        board.cancelReservation(appID: opening.appID)
+        board.cancelReservation(in: opening.conversation)
         return .notFound
     }
 }

@@ -60,8 +60,8 @@ public final class ChatService {
                 try await page(of: record, from: position)
             },
             readWhole: { [unowned self] record async throws(RelayError) in try await readWhole(record) },
-            resolveUnconfirmed: { [unowned self] appID async throws(RelayError) in
-                try await resolveUnconfirmed(of: appID)
+            resolveUnconfirmed: { [unowned self] conversation async throws(RelayError) in
+                try await resolveUnconfirmed(of: conversation)
             })
         context.onDirty = { [unowned self] in dirty.insert($0) }
         context.onFinished = { [unowned self] in finish($0) }
@@ -101,15 +101,15 @@ public final class ChatService {
     ///
     /// A running reply of the conversation ends with `conversationReplaced`.
     public func replaceConversation(
-        _ key: ConversationKey, with messages: [ModelMessage]
+        _ conversation: ConversationKey, with messages: [ModelMessage]
     ) async throws(RelayError) {
         try refuseWhenStopping()
-        try await store.replaceConversation(appID: key.text, with: messages)
+        try await store.replaceConversation(conversation, with: messages)
     }
 
     /// Deletes a conversation and all its data.
-    public func deleteConversation(_ key: ConversationKey) async throws(RelayError) {
-        try await store.deleteConversation(appID: key.text)
+    public func deleteConversation(_ conversation: ConversationKey) async throws(RelayError) {
+        try await store.deleteConversation(conversation)
     }
 
     /// Makes the next prompt follow a reply.

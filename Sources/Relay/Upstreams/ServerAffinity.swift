@@ -1,3 +1,5 @@
+import ChatterdIdentity
+
 /// Which of several equal model servers a conversation prefers: the same one for each prompt, because that server's cache has the prompt
 /// before.
 ///
@@ -10,8 +12,8 @@ struct ServerAffinity {
     private let hash: UInt64
 
     /// Creates the affinity of a conversation.
-    init(of appID: String) {
-        hash = Self.hash(appID, from: 0xcbf2_9ce4_8422_2325)
+    init(of conversation: ConversationKey) {
+        hash = Self.hash(conversation.text, from: 0xcbf2_9ce4_8422_2325)
     }
 
     /// The weight of a server, by its name.

@@ -20,7 +20,7 @@ final class ConversationFeeds {
     /// The time for which the feeds wait while the store is unavailable.
     private let storeRetryTimeout: Duration
 
-    private var feeds: [ExactText: [ObjectIdentifier: ConversationFeed]] = [:]
+    private var feeds: [ConversationKey: [ObjectIdentifier: ConversationFeed]] = [:]
     private var isStopping = false
     private var timer: DeadlineTimer?
     private var isPolling = false
@@ -85,26 +85,26 @@ final class ConversationFeeds {
     // MARK: - Members
 
     private func add(_ feed: ConversationFeed) {
-        let appID = ExactText(feed.key.text)
-        if feeds[appID] == nil {
+        let key = feed.key
+        if feeds[key] == nil {
             let feeds = Confined(self, to: shard)
-            signals.follow(appID.text, onShard: shard.index) { [shard] in
-                shard.run { feeds.value.wake(appID) }
+            signals.follow(key, onShard: shard.index) { [shard] in
+                shard.run { feeds.value.wake(key) }
             }
         }
-        feeds[appID, default: [:]][ObjectIdentifier(feed)] = feed
+        feeds[key, default: [:]][ObjectIdentifier(feed)] = feed
         guard timer == nil else { return }
         timer = DeadlineTimer(on: shard) { [unowned self] in tick() }
         timer?.set(after: Self.interval)
     }
 
     private func remove(_ feed: ConversationFeed) {
-        let appID = ExactText(feed.key.text)
-        guard feeds[appID]?.removeValue(forKey: ObjectIdentifier(feed)) != nil else { return }
+        let key = feed.key
+        guard feeds[key]?.removeValue(forKey: ObjectIdentifier(feed)) != nil else { return }
         slots.release(feed.key.owner)
-        if feeds[appID]?.isEmpty == true {
-            feeds[appID] = nil
-            signals.unfollow(appID.text, onShard: shard.index)
+        if feeds[key]?.isEmpty == true {
+            feeds[key] = nil
+            signals.unfollow(key, onShard: shard.index)
         }
         if feeds.isEmpty {
             timer?.cancel()
@@ -113,8 +113,8 @@ final class ConversationFeeds {
         }
     }
 
-    private func wake(_ appID: ExactText) {
-        guard let followed = feeds[appID] else { return }
+    private func wake(_ key: ConversationKey) {
+        guard let followed = feeds[key] else { return }
         for feed in followed.values {
             feed.wake()
         }
@@ -149,11 +149,11 @@ final class ConversationFeeds {
         let followed = Array(feeds.keys)
         guard !followed.isEmpty else { return }
         do throws(RelayError) {
-            let heads = try await reader.heads(of: followed.map(\.text))
+            let heads = try await reader.heads(of: followed)
             outageBegan = nil
-            for appID in followed {
-                for feed in (feeds[appID] ?? [:]).values {
-                    feed.check(heads[appID])
+            for key in followed {
+                for feed in (feeds[key] ?? [:]).values {
+                    feed.check(heads[key])
                 }
             }
         } catch {

@@ -53,7 +53,7 @@ import Testing
         ] as [(Int64, Int64)])
     func timeOfARowThatDoesNotFitIsTheNearestOne(_ microseconds: Int64, _ nanoseconds: Int64) {
         let record = ReplyRecord(
-            id: ReplyID(high: 1, low: 2), turn: Turn(appID: "app", number: 1), model: "m", state: .complete,
+            id: ReplyID(high: 1, low: 2), turn: Turn(conversation: "app", number: 1), model: "m", state: .complete,
             attempt: 1, isAbandoned: false, createdAt: microseconds, finishedAt: nil)
         #expect(record.createdAtNanoseconds == nanoseconds)
     }

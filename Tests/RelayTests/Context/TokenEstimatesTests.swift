@@ -1,6 +1,8 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct TokenEstimatesTests {
@@ -248,7 +250,7 @@ import Testing
 
         /// Asks and answers once; returns the estimate before the server has counted, and the count.
         mutating func ask(
-            _ estimates: TokenEstimates, prompt: Int = 20, answer: Int = 600, named name: String = "app"
+            _ estimates: TokenEstimates, prompt: Int = 20, answer: Int = 600, named name: ConversationKey = "app"
         ) throws -> (estimate: Int, count: Int) {
             turn += 1
             messages.append(

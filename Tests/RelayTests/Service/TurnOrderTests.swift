@@ -1,5 +1,6 @@
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(30))) struct TurnOrderTests {

@@ -1,5 +1,6 @@
 import ChatterdLanguageModels
 import ChatterdRelay
+import ChatterdTestSupport
 import Testing
 
 /// Prompts whose opening the store committed, but did not confirm.

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
@@ -65,48 +66,48 @@ final class MemoryDatabase: @unchecked Sendable {
     var keys: [String: (digest: [UInt8], reply: ReplyID)] = [:]
 
     /// The rows of each conversation, in the order of `seq`.
-    private(set) var conversations: [String: [Row]] = [:]
+    private(set) var conversations: [ConversationKey: [Row]] = [:]
     /// The generation of the sheets that are written now.
     var sheetGeneration: Int32 = 1
     /// The processes whose lease has expired.
     var dead: Set<Int> = []
 
-    func rows(_ appID: String = "app") -> [Row] { conversations[appID] ?? [] }
+    func rows(_ conversation: ConversationKey = "app") -> [Row] { conversations[conversation] ?? [] }
 
     /// `role: content`, and the state of replies.
-    func transcript(_ appID: String = "app") -> [String] {
-        rows(appID).map { row in
+    func transcript(_ conversation: ConversationKey = "app") -> [String] {
+        rows(conversation).map { row in
             "\(row.message.role): \(row.message.content)" + (row.state.map { " [\($0.rawValue)]" } ?? "")
         }
     }
 
-    func append(_ prompts: [ModelMessage], to appID: String, holder: Int?) -> Turn {
-        let last = rows(appID).last.map { max($0.seq, $0.turn ?? 0) } ?? 0
+    func append(_ prompts: [ModelMessage], to conversation: ConversationKey, holder: Int?) -> Turn {
+        let last = rows(conversation).last.map { max($0.seq, $0.turn ?? 0) } ?? 0
         let turn = last + Int64(prompts.count) + 1
         for (index, prompt) in prompts.enumerated() {
-            insert(Row(seq: last + Int64(index) + 1, turn: turn, message: prompt, holder: holder), into: appID)
+            insert(Row(seq: last + Int64(index) + 1, turn: turn, message: prompt, holder: holder), into: conversation)
         }
-        return Turn(appID: appID, number: turn)
+        return Turn(conversation: conversation, number: turn)
     }
 
-    func replace(_ appID: String, with messages: [ModelMessage]) {
-        let last = rows(appID).last.map { max($0.seq, $0.turn ?? 0) } ?? 0
-        conversations[appID] = messages.enumerated().map { index, message in
+    func replace(_ conversation: ConversationKey, with messages: [ModelMessage]) {
+        let last = rows(conversation).last.map { max($0.seq, $0.turn ?? 0) } ?? 0
+        conversations[conversation] = messages.enumerated().map { index, message in
             Row(seq: last + Int64(index) + 1, message: message)
         }
-        replies = replies.filter { $0.value.turn.appID != appID }
+        replies = replies.filter { $0.value.turn.conversation != conversation }
     }
 
     /// Removes a conversation. The numbers of a later conversation with this name start at 1 again.
-    func delete(_ appID: String) {
-        conversations[appID] = nil
-        replies = replies.filter { $0.value.turn.appID != appID }
+    func delete(_ conversation: ConversationKey) {
+        conversations[conversation] = nil
+        replies = replies.filter { $0.value.turn.conversation != conversation }
     }
 
-    func reply(to turn: Turn) -> Row? { rows(turn.appID).first { $0.seq == turn.number } }
+    func reply(to turn: Turn) -> Row? { rows(turn.conversation).first { $0.seq == turn.number } }
 
     func prompt(of turn: Turn) -> Row? {
-        rows(turn.appID).first { $0.seq == turn.number - 1 && $0.turn == turn.number }
+        rows(turn.conversation).first { $0.seq == turn.number - 1 && $0.turn == turn.number }
     }
 
     /// Closes a turn with the current text of its reply; without an id, with no text.
@@ -119,7 +120,7 @@ final class MemoryDatabase: @unchecked Sendable {
         insert(
             Row(
                 seq: turn.number, turn: turn.number, message: message, state: state, id: id,
-                thinking: String(decoding: page.thinking, as: UTF8.self)), into: turn.appID)
+                thinking: String(decoding: page.thinking, as: UTF8.self)), into: turn.conversation)
     }
 
     /// Closes a turn of a dead process with the journal of its reply.
@@ -151,26 +152,26 @@ final class MemoryDatabase: @unchecked Sendable {
 
     /// Removes the rows of a turn.
     func withdraw(_ turn: Turn) {
-        conversations[turn.appID]?.removeAll { $0.turn == turn.number }
+        conversations[turn.conversation]?.removeAll { $0.turn == turn.number }
     }
 
     /// Assigns a turn to another process.
     func assign(_ turn: Turn, holder: Int) {
-        for index in rows(turn.appID).indices where rows(turn.appID)[index].turn == turn.number {
-            conversations[turn.appID]?[index].holder = holder
+        for index in rows(turn.conversation).indices where rows(turn.conversation)[index].turn == turn.number {
+            conversations[turn.conversation]?[index].holder = holder
         }
     }
 
-    private func insert(_ row: Row, into appID: String) {
-        var rows = rows(appID)
+    private func insert(_ row: Row, into conversation: ConversationKey) {
+        var rows = rows(conversation)
         rows.insert(row, at: rows.firstIndex { $0.seq > row.seq } ?? rows.count)
-        conversations[appID] = rows
+        conversations[conversation] = rows
     }
 
     /// The history of a turn; `nil` if its prompts are gone.
     func history(of turn: Turn, limit: Int) -> TurnHistory? {
         guard prompt(of: turn) != nil else { return nil }
-        let before = rows(turn.appID).filter { ($0.turn ?? $0.seq) <= turn.number }
+        let before = rows(turn.conversation).filter { ($0.turn ?? $0.seq) <= turn.number }
         let replies = Dictionary(before.lazy.filter { $0.turn == $0.seq }.map { ($0.seq, $0) }) { $1 }
         var messages = EncodedConversation()
         var omitted: [PromptReport.Omitted] = []

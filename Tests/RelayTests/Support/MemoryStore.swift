@@ -68,7 +68,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             }
             database.keys[key.text] = (key.digest, opening.id)
         }
-        let turn = database.append(opening.prompts, to: opening.appID, holder: process)
+        let turn = database.append(opening.prompts, to: opening.conversation, holder: process)
         database.replies[opening.id] = MemoryDatabase.Reply(
             turn: turn, model: opening.model, holder: process, options: opening.options,
             onInterrupt: opening.onInterrupt)
@@ -76,12 +76,12 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return .opened(turn, leavesHistoriesUnread ? TurnHistory(unreadBehind: []) : try read(turn), nil)
     }
 
-    func knownReply(appID: String, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
+    func knownReply(in conversation: ConversationKey, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
         _ = try await begin(.find)
         return database.keys[key.text]?.reply
     }
 
-    func openedTurn(_ id: ReplyID, appID: String) async throws(RelayError) -> OpenedTurn? {
+    func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenedTurn? {
         _ = try await begin(.find)
         guard let reply = database.replies[id], reply.holder == process, reply.ending == nil else { return nil }
         return OpenedTurn(
@@ -89,7 +89,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             history: try read(reply.turn))
     }
 
-    func withdraw(_ id: ReplyID, appID: String) async throws(RelayError) -> Bool {
+    func withdraw(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> Bool {
         let isLost = try await begin(.withdraw)
         guard let reply = database.replies[id], reply.holder == process, reply.ending == nil else { return false }
         database.withdraw(reply.turn)
@@ -193,8 +193,8 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         throw Self.refusal
     }
 
-    func deleteConversation(appID: String) async throws(RelayError) {
-        database.delete(appID)
+    func deleteConversation(_ conversation: ConversationKey) async throws(RelayError) {
+        database.delete(conversation)
     }
 
     func settleTurn(_ turn: Turn, isAbandonedHere: Bool, closesRegenerated: Bool) async throws(RelayError) -> Bool {
@@ -278,9 +278,11 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         try end(isLost)
     }
 
-    func replaceConversation(appID: String, with messages: [ModelMessage]) async throws(RelayError) {
+    func replaceConversation(
+        _ conversation: ConversationKey, with messages: [ModelMessage]
+    ) async throws(RelayError) {
         let isLost = try await begin(.replace)
-        database.replace(appID, with: messages)
+        database.replace(conversation, with: messages)
         try end(isLost)
     }
 

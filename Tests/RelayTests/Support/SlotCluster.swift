@@ -53,10 +53,10 @@ final class SlotProcess {
 
     /// Requests a slot for a new reply.
     @discardableResult
-    func request(_ appID: String, reply: ReplyID? = nil) -> SlotReply {
+    func request(_ owner: String, reply: ReplyID? = nil) -> SlotReply {
         var generator = SystemRandomNumberGenerator()
         let ticket = SlotTicket(
-            upstream: "u", slots: cluster.slotCount, reply: reply ?? ReplyID(using: &generator), owner: appID)
+            upstream: "u", slots: cluster.slotCount, reply: reply ?? ReplyID(using: &generator), owner: owner)
         let reply = SlotReply(ticket, queue: queue, clock: cluster.clock)
         let scheduler = cluster.clock.scheduler(of: home)
         Task(executorPreference: home) { [queue] in

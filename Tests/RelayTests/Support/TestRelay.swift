@@ -111,7 +111,7 @@ final class TestRelay {
             do throws(RelayError) {
                 let key = key.map { IdempotencyKey(text: $0, digest: []) }
                 let reply: Reply
-                switch try await service.accept(prompt, in: ConversationKey(Owner(app: prompt.appID ?? "")), key: key) {
+                switch try await service.accept(prompt, in: ConversationKey(parsing: prompt.appID ?? ""), key: key) {
                 case .started(let started): reply = started
                 case .known(let record):
                     post.id = record.id

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdTestSupport
 import Testing
@@ -7,8 +8,8 @@ import Testing
 
 /// Which of several equal model servers a conversation asks.
 @Suite(.timeLimit(.minutes(30))) struct ServerAffinityTests {
-    private func preferred(_ servers: [String], by appID: String) -> String? {
-        let affinity = ServerAffinity(of: appID)
+    private func preferred(_ servers: [String], by conversation: ConversationKey) -> String? {
+        let affinity = ServerAffinity(of: conversation)
         return servers.max { affinity.weight(of: $0) < affinity.weight(of: $1) }
     }
 

@@ -31,8 +31,11 @@ import Testing
         for case let file as URL in FileManager.default.enumerator(
             at: URL(filePath: root + "/Sources"), includingPropertiesForKeys: nil) ?? .init()
         where file.pathExtension == "swift" {
-            let type = file.deletingPathExtension().lastPathComponent.prefix { $0 != "+" }
-            sources[String(type), default: ""] += try String(contentsOf: file, encoding: .utf8)
+            let source = try String(contentsOf: file, encoding: .utf8)
+            let types = source.matches(of: /\b(?:struct|class|enum|extension) ([A-Z][A-Za-z]+)/).map { String($0.1) }
+            for type in Set(types) {
+                sources[type, default: ""] += source
+            }
         }
         let names = text.matches(of: /`([A-Z][A-Za-z]+)\.([a-z][A-Za-z]+)`((?:, `[a-z][A-Za-z]+`)*)/)
         #expect(names.count > 60)

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdPostgres

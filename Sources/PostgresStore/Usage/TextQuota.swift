@@ -21,10 +21,22 @@ public final class TextQuota: Sendable {
         }
     }
 
-    /// Whose text counts: the beginning of the texts by which lists know owners.
-    private struct Subject: Hashable {
-        let prefix: ExactText
-        let isApp: Bool
+    /// Whose text counts.
+    private enum Subject: Hashable {
+        /// An app with its people.
+        case app(ExactText)
+        case person(Owner)
+
+        var isApp: Bool { if case .app = self { true } else { false } }
+
+        /// The beginning of the texts by which lists know the owners.
+        var prefix: String {
+            switch self {
+            // The prefix of an app is that of its people too.
+            case .app(let app): String(Owner(app: app.text).keyPrefix.unicodeScalars.dropLast())
+            case .person(let owner): owner.keyPrefix
+            }
+        }
     }
 
     private struct Use {
@@ -82,18 +94,23 @@ public final class TextQuota: Sendable {
     /// - Throws: `textFull` if the owner or its app has reached the limit.
     func admit(_ bytes: Int, of owner: Owner, answers: Int = 0) throws(RelayError) {
         let subjects = subjects(of: owner)
-        for (subject, limit) in subjects {
-            guard change(subject, { $0.hasRoom(for: bytes, limit: limit) }) else {
-                measureIfDue(subject) { _ in true }
-                throw Self.refusal(isApp: subject.isApp, limit: limit)
+        let full = uses.withLock { uses in
+            for (subject, limit) in subjects {
+                guard Self.change(subject, in: &uses, { $0.hasRoom(for: bytes, limit: limit) }) else {
+                    return (subject, limit) as (Subject, limit: Int)?
+                }
             }
-        }
-        for (subject, _) in subjects {
-            change(subject) { use in
-                use.added += bytes
-                use.answers += answers * Self.answerSize
+            for (subject, _) in subjects {
+                Self.change(subject, in: &uses) { use in
+                    use.added += bytes
+                    use.answers += answers * Self.answerSize
+                }
             }
+            return nil
         }
+        guard let (subject, limit) = full else { return }
+        measureIfDue(subject) { _ in true }
+        throw Self.refusal(isApp: subject.isApp, limit: limit)
     }
 
     /// Records that what was admitted is stored.
@@ -101,41 +118,49 @@ public final class TextQuota: Sendable {
     /// - Parameter bytes: the size of a copy, which is known afterwards.
     func stored(_ bytes: Int = 0, of owner: Owner) {
         for (subject, limit) in subjects(of: owner) {
-            change(subject) { $0.added += bytes }
-            measureIfDue(subject) { $0.added + $0.answers >= limit / Self.partOfLimit }
+            measureIfDue(subject) { use in
+                use.added += bytes
+                return use.added + use.answers >= limit / Self.partOfLimit
+            }
         }
     }
 
     private func subjects(of owner: Owner) -> [(Subject, limit: Int)] {
         var subjects: [(Subject, limit: Int)] = []
         if limits.app > 0 {
-            // The prefix of an app is that of its people too.
-            let prefix = String(Owner(app: owner.app).keyPrefix.dropLast())
-            subjects.append((Subject(prefix: ExactText(prefix), isApp: true), limits.app))
+            subjects.append((.app(ExactText(owner.app)), limits.app))
         }
         if limits.person > 0, owner.person != nil {
-            subjects.append((Subject(prefix: ExactText(owner.keyPrefix), isApp: false), limits.person))
+            subjects.append((.person(owner), limits.person))
         }
         return subjects
     }
 
     @discardableResult
     private func change<Result>(_ subject: Subject, _ body: (inout Use) -> Result) -> Result {
-        uses.withLock { uses in
-            if uses.count >= Self.subjectLimit, uses[subject] == nil {
-                // Many people do not make the process forget their app, nor many apps the people.
-                uses = uses.filter { $0.key.isApp != subject.isApp }
-            }
-            return body(&uses[subject, default: Use()])
+        uses.withLock { Self.change(subject, in: &$0, body) }
+    }
+
+    @discardableResult
+    private static func change<Result>(
+        _ subject: Subject, in uses: inout [Subject: Use], _ body: (inout Use) -> Result
+    ) -> Result {
+        if uses.count >= subjectLimit, uses[subject] == nil {
+            // Many people do not make the process forget their app, nor many apps the people.
+            uses = uses.filter { $0.key.isApp != subject.isApp }
         }
+        return body(&uses[subject, default: Use()])
     }
 
     /// Measures a subject in the background if its use requires that, and it was not measured just now.
-    private func measureIfDue(_ subject: Subject, _ isRequired: (Use) -> Bool) {
+    ///
+    /// - Parameter isRequired: may change the use, too.
+    private func measureIfDue(_ subject: Subject, _ isRequired: (inout Use) -> Bool) {
         let now = clock()
         let before: Use? = change(subject) { use in
             let isDue = use.measuredAt.map { now - $0 >= Self.interval } ?? true
-            guard !use.isMeasuring, isDue, isRequired(use) else { return nil }
+            let isRequired = isRequired(&use)
+            guard !use.isMeasuring, isDue, isRequired else { return nil }
             (use.isMeasuring, use.measuredAt) = (true, now)
             return use
         }
@@ -164,7 +189,7 @@ public final class TextQuota: Sendable {
     /// The stored size of the text of a subject; `nil` if the database does not say it. The pool has logged the reason.
     private func size(of subject: Subject) async -> Int? {
         let query = Query(
-            subject.isApp ? Self.sizeOfApp : Self.sizeOfPerson, .text(subject.prefix.text))
+            subject.isApp ? Self.sizeOfApp : Self.sizeOfPerson, .text(subject.prefix))
         do throws(PostgresError) {
             return try await pool.run(query).first.map { max(0, min($0, Self.largestSize)) }
         } catch {

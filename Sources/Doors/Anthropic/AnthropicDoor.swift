@@ -48,3 +48,8 @@ struct AnthropicDoor: DoorDialect {
         }
     }
 }
+
+extension FieldName {
+    /// The field by which Anthropic's clients name the version of the API. It is required there.
+    package static let anthropicVersion = FieldName(lowercase: "anthropic-version")
+}

@@ -11,7 +11,8 @@ public struct FieldName: Sendable, Hashable {
         self.text = text.lowercased()
     }
 
-    init(lowercase text: String) {
+    /// Creates a name from a token that is in lower case.
+    package init(lowercase text: String) {
         self.text = text
     }
 
@@ -27,7 +28,6 @@ public struct FieldName: Sendable, Hashable {
     public static let accessControlMaxAge = FieldName(lowercase: "access-control-max-age")
     public static let accessControlRequestMethod = FieldName(lowercase: "access-control-request-method")
     public static let allow = FieldName(lowercase: "allow")
-    public static let anthropicVersion = FieldName(lowercase: "anthropic-version")
     public static let authorization = FieldName(lowercase: "authorization")
     public static let cacheControl = FieldName(lowercase: "cache-control")
     public static let connection = FieldName(lowercase: "connection")

@@ -17,15 +17,19 @@ public struct BrowserPolicy: Sendable, Equatable {
     /// The patterns of routes that a link of any site may open, as they show the same to everyone.
     public var pageRoutes: Set<String>
 
+    /// The fields that pages of the listed origins may send.
+    public var requestFields: [FieldName]
+
     /// Creates a policy. The default accepts all hosts and no foreign page.
     public init(
         hosts: Set<HostName>? = nil, origins: Set<WebOrigin> = [], openRoutes: Set<String> = [],
-        pageRoutes: Set<String> = []
+        pageRoutes: Set<String> = [], requestFields: [FieldName] = []
     ) {
         self.hosts = hosts
         self.origins = origins
         self.openRoutes = openRoutes
         self.pageRoutes = pageRoutes
+        self.requestFields = requestFields
     }
 
     /// The decision on a request.
@@ -75,13 +79,12 @@ public struct BrowserPolicy: Sendable, Equatable {
         return .formOfPage
     }
 
-    /// The fields of the answer to a preflight (Fetch Standard 4.8), with the request fields that pages of listed origins may send.
-    static func preflight(methods: String) -> Fields {
-        var fields: Fields = [
-            .accessControlAllowHeaders:
-                "anthropic-version, authorization, content-type, idempotency-key, last-event-id, on-disconnect, queue-events, x-api-key, x-app-id, x-conversation-id, x-history, x-request-id",
-            .accessControlMaxAge: "600",
-        ]
+    /// The fields of the answer to a preflight (Fetch Standard 4.8).
+    func preflight(methods: String) -> Fields {
+        var fields: Fields = [.accessControlMaxAge: "600"]
+        if let names = FieldValue(validating: requestFields.map(\.text).joined(separator: ", ")) {
+            fields.set(.accessControlAllowHeaders, names)
+        }
         if let methods = FieldValue(validating: methods) {
             fields.set(.accessControlAllowMethods, methods)
         }

@@ -15,7 +15,7 @@ extension Responder {
             }
         case .options(let allow, _):
             let isPreflight = sharedWith != nil && request.fields.contains(.accessControlRequestMethod)
-            var fields = isPreflight ? BrowserPolicy.preflight(methods: allow) : [:]
+            var fields = isPreflight ? preflightFields(methods: allow) : [:]
             if let allow = FieldValue(validating: allow) { fields.set(.allow, allow) }
             respond(.noContent, fields: fields)
         case .wrongMethod(let allow, _):

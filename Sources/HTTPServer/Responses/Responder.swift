@@ -179,7 +179,7 @@ public final class Responder {
     }
 
     /// Allows a page of a listed origin to read the response and the fields that browsers hide otherwise (Fetch Standard, 3.3.3).
-    /// There is no `Access-Control-Allow-Credentials`, because the server uses no cookies.
+    /// There is no `Access-Control-Allow-Credentials`: pages of other origins send a credential of their own, never a cookie.
     private func writeSharing(to buffer: inout ByteBuffer) {
         // RFC 9110 12.5.5: a cache must not reuse the response for another origin.
         buffer.append("vary: origin\r\n")
@@ -191,6 +191,9 @@ public final class Responder {
         buffer.append(", x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests")
         buffer.append(", x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens\r\n")
     }
+
+    /// The fields of the answer to a preflight of a listed origin.
+    func preflightFields(methods: String) -> Fields { connection?.group.policy.preflight(methods: methods) ?? [:] }
 
     // MARK: - For the stream
 

@@ -19,6 +19,7 @@ extension Server {
         var policy = configuration.server.browsers
         policy.openRoutes = Route.openRoutes
         policy.pageRoutes = Route.pageRoutes
+        policy.requestFields = Route.requestFields
         self.init(
             shards: shards, limits: configuration.http, router: router, policy: policy, hooks: hooks,
             memory: process.memory)

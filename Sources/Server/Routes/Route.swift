@@ -1,3 +1,6 @@
+import ChatterdDoors
+import ChatterdHTTP
+
 /// The paths that the server answers.
 public enum Route: String, CaseIterable, Sendable {
     case identity = "/"
@@ -44,4 +47,10 @@ public enum Route: String, CaseIterable, Sendable {
     static let linkRoutes: Set<Route> = [.reply, .conversation, .exportConversation, .conversationEvents]
     /// The patterns of routes that a link of another site may open.
     static let pageRoutes: Set<String> = [identity.rawValue]
+    /// The fields that pages of the configured origins may send.
+    static let requestFields: [FieldName] = [
+        .anthropicVersion, .authorization, .contentType, .idempotencyKey, .lastEventID, .onDisconnect, .queueEvents,
+        .xAPIKey, .xAppID,
+        .xConversationID, .xHistory, .xRequestID,
+    ]
 }

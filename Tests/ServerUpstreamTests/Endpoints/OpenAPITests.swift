@@ -279,7 +279,7 @@ import Testing
         // Fields of HTTP and of browsers, which OpenAPI does not list, and those of security schemes.
         let others: Set<String> = [
             // Those of the front doors.
-            "anthropic-version", "x-conversation-id", "x-history",
+            "x-conversation-id", "x-history",
             "accept", "access-control-request-method", "authorization", "connection", "content-encoding",
             "content-length", "content-type", "cookie", "date", "expect", "forwarded", "host", "keep-alive", "origin",
             "sec-fetch-mode", "sec-fetch-site", "server", "te", "trailer", "transfer-encoding", "upgrade", "x-api-key",

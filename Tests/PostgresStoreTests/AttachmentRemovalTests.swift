@@ -130,6 +130,46 @@ import Testing
         }
     }
 
+    /// A replacement waits for another one, or for a removal that a new beginning follows. It did not see their rows when it began.
+    @Test(arguments: [false, true])
+    func laterOfTwoReplacementsAtOnceReplacesTheEarlierOne(afterARemoval: Bool) async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.largeStore()
+            let messages = (0..<3).map {
+                ImageMessages.message("\($0)", [ImageMessages.image(UInt64($0), size: 2_000)])
+            }
+            try await store.exchange([messages[0]], in: Self.old)
+            try await processes.holdingGate { release in
+                let first = Task(executorPreference: processes.pool.shard) {
+                    var attachments = Attachments()
+                    let replacement = attachments.detach(from: [messages[1]])
+                    var transaction = Transaction()
+                    if afterARemoval {
+                        transaction.add(ConversationStatements.deleteRows(of: Self.old, limit: 1_000))
+                        transaction.add(ConversationRevision.removeEmpty(Self.old))
+                    }
+                    transaction.add(ConversationStatements.replace(Self.old, with: replacement))
+                    transaction.add(AttachmentStatements.attach(attachments, to: Self.old, limit: 0, replacing: true))
+                    transaction.add(Query(Self.waitForGate, .int8(StoreProcesses.gate)))
+                    _ = try await processes.pool.run(transaction)
+                }
+                try await processes.waitForBlocked(1)
+                let second = Task(executorPreference: processes.pool.shard) {
+                    try await store.replaceConversation(Self.old, with: [messages[2]])
+                }
+                try await processes.waitForBlocked(2)
+                try await release()
+                try await first.value
+                try await second.value
+            }
+            #expect(
+                try await processes.sql("SELECT message FROM chatts WHERE appid = '\(Self.old.text)' ORDER BY seq") == [
+                    ["2"]
+                ])
+            #expect(try await processes.attachments().count == 1)
+        }
+    }
+
     private static let waitForGate = Statement("wait_for_gate", .int8, sql: "SELECT pg_advisory_xact_lock($1)")
 
     /// Prompts, replacements and removals with the same few images, all at once.

@@ -15,6 +15,8 @@ extension ConversationStatements {
     }
 
     // The conditions on `keys` and `changed` are always true. They make the statement lock the keys first and the conversation next.
+    // If another change came while the statement waited for the conversation, rows that it saw at its beginning are gone without it, and it does
+    // not see those that came instead. It then adds the first message twice, which fails, and the transaction is repeated.
     private static let replaceStatement = Statement(
         "replace", after: .rowScope, .text, .textArray, .textArray, .textArray, .text,
         sql: """
@@ -26,11 +28,16 @@ extension ConversationStatements {
                 owner: "$5", from: "(SELECT count(*) AS count FROM keys) AS k WHERE k.count >= 0", rebases: true)),
             gone AS (
                 DELETE FROM chatts WHERE appid = $1 AND (SELECT revision FROM changed) > 0 RETURNING seq, state
+            ), stale AS (
+                SELECT WHERE (SELECT count(*) FROM gone) <> (SELECT count(*) FROM chatts WHERE appid = $1)
             ), added AS (
                 INSERT INTO chatts (appid, seq, name, message, extras, opened, floor)
                 SELECT $1, l.last + p.ordinal, p.name, p.message, nullif(p.extras, ''), changed.revision,
                     l.last + p.ordinal - 1
-                FROM changed, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal),
+                FROM changed, (
+                        SELECT * FROM unnest($2, $3, $4) WITH ORDINALITY
+                        UNION ALL SELECT '', '', '', 1 FROM stale
+                    ) AS p (name, message, extras, ordinal),
                     (SELECT coalesce(max(seq), 0) AS last FROM gone) AS l
             )
             SELECT coalesce(bool_or(state = 'streaming'), false) FROM gone

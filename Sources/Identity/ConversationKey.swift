@@ -31,7 +31,7 @@ public struct ConversationKey: Sendable, Hashable {
         self.text = text
     }
 
-    /// Parses the text of a key. Any text without two separators is the name of an app.
+    /// Parses the text of a key, and keeps it. Any text without two separators is the name of an app.
     public init(parsing text: String) {
         // By bytes, because most keys have no separator and each request parses several.
         let bytes = text.utf8

@@ -22,8 +22,8 @@ public struct Principal: Sendable, Hashable {
     public var expiresAt: Int64?
     /// The credential.
     public let credential: Credential
-    /// Whether the checks of apps, conversations and replies are off: `Configuration.Access.hasHandlerChecks`. Never in a release build.
     #if DEBUG
+        /// Whether the checks of apps, conversations and replies are off: `Configuration.Access.hasHandlerChecks`.
         package var isUnchecked = false
     #else
         private var isUnchecked: Bool { false }

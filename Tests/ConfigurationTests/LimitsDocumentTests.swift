@@ -25,14 +25,16 @@ import Testing
         }
     }
 
-    /// `Type.member` and the names that follow it stand for members of a type, in the files that have its name.
+    /// `Type.member` and the names that follow it stand for members of a type, in the files that declare or extend it.
     @Test func everyListedConstantExists() throws {
         var sources: [String: String] = [:]
         for case let file as URL in FileManager.default.enumerator(
             at: URL(filePath: root + "/Sources"), includingPropertiesForKeys: nil) ?? .init()
         where file.pathExtension == "swift" {
             let source = try String(contentsOf: file, encoding: .utf8)
-            let types = source.matches(of: /\b(?:struct|class|enum|extension) ([A-Z][A-Za-z]+)/).map { String($0.1) }
+            let types = source.matches(of: /\b(?:struct|class|enum|protocol|actor|extension) ([A-Z][A-Za-z0-9]+)/).map {
+                String($0.1)
+            }
             for type in Set(types) {
                 sources[type, default: ""] += source
             }
@@ -42,9 +44,8 @@ import Testing
         for name in names {
             let source = sources[String(name.1)] ?? ""
             for member in [name.2] + name.3.split(whereSeparator: { ",` ".contains($0) }) {
-                #expect(
-                    ["let", "var", "func", "case"].contains { source.contains("\($0) \(member)") },
-                    "\(name.1).\(member)")
+                let declaration = try Regex("\\b(let|var|func|case) \(member)\\b")
+                #expect(source.contains(declaration), "\(name.1).\(member)")
             }
         }
     }

@@ -36,6 +36,14 @@ import Testing
         #expect(ConversationKey(parsing: text) == ConversationKey(Owner(app: text)))
     }
 
+    /// A row of another program may have a text that no key is made with: the key finds that row.
+    @Test(arguments: [
+        "a\u{1F}\u{1F}a", "a\u{1F}\u{1F}", "a\u{1F}b\u{1F}a", "\u{1F}\u{1F}\u{1E}x", "a\u{1F}b\u{1F}c\u{1F}d",
+    ])
+    func parsedKeyKeepsItsText(text: String) {
+        #expect(ConversationKey(parsing: text).text == text)
+    }
+
     @Test func keysOfDifferentNamesHaveDifferentTexts() {
         let names = ["a", "b", "ab", "a b", " "]
         var texts: Set<String> = []

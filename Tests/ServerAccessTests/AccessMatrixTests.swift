@@ -183,39 +183,45 @@ import Testing
         }
     }
 
-    /// A server without the checks of its handlers, beside one that made the conversations: strangers name the conversations and the
-    /// replies of ada and of her app, and row-level security alone hides them.
-    @Test(arguments: ["open", "keys"]) func strangersGetNoForeignByteWithoutHandlerChecks(mode: String) async throws {
-        // The model repeats what it reads.
-        let upstream = try ScriptedUpstream { request in
-            .answer([request.messages.contains { $0.last?.contains("secret") == true } ? "secret answer" : "answer"])
-        }
-        let settings: [Setting: String] = [.access: mode, .adminToken: testAdminToken]
-        try await onStage(upstream: upstream.url, environment: settings) { stage in
-            let unchecked = try Stage(
-                upstream: upstream.url, environment: settings, cluster: stage.cluster, database: stage.database,
-                hasHandlerChecks: false)
-            defer { #expect(throws: Never.self) { try unchecked.stop() } }
-            let (shop, other) = (try stage.makeKey("shop"), try stage.makeKey("other"))
-            let ada = try stage.makeToken(shop, person: "ada")
-            let strangers = [
-                other, try stage.makeToken(other, person: "ada"), try stage.makeToken(shop, person: "bob"),
-            ]
-            for (number, line) in Self.lines.enumerated() where !line.isAdmin && !line.needsKey {
-                for (owner, name) in [(ada, "trip\(number)"), (shop, "tour\(number)")] {
-                    try Self.refuseStrangers(line, to: name, of: owner, strangers, stage: stage, unchecked: unchecked)
+    // A release build has no switch for the checks.
+    #if DEBUG
+        /// A server without the checks of its handlers, beside one that made the conversations: strangers name the conversations and the
+        /// replies of ada and of her app, and row-level security alone hides them.
+        @Test(arguments: ["open", "keys"]) func strangersGetNoForeignByteWithoutHandlerChecks(mode: String) async throws
+        {
+            // The model repeats what it reads.
+            let upstream = try ScriptedUpstream { request in
+                .answer([request.messages.contains { $0.last?.contains("secret") == true } ? "secret answer" : "answer"]
+                )
+            }
+            let settings: [Setting: String] = [.access: mode, .adminToken: testAdminToken]
+            try await onStage(upstream: upstream.url, environment: settings) { stage in
+                let unchecked = try Stage(
+                    upstream: upstream.url, environment: settings, cluster: stage.cluster, database: stage.database,
+                    hasHandlerChecks: false)
+                defer { #expect(throws: Never.self) { try unchecked.stop() } }
+                let (shop, other) = (try stage.makeKey("shop"), try stage.makeKey("other"))
+                let ada = try stage.makeToken(shop, person: "ada")
+                let strangers = [
+                    other, try stage.makeToken(other, person: "ada"), try stage.makeToken(shop, person: "bob"),
+                ]
+                for (number, line) in Self.lines.enumerated() where !line.isAdmin && !line.needsKey {
+                    for (owner, name) in [(ada, "trip\(number)"), (shop, "tour\(number)")] {
+                        try Self.refuseStrangers(
+                            line, to: name, of: owner, strangers, stage: stage, unchecked: unchecked)
+                    }
                 }
+                // The owner reads her conversation there. Without row-level security strangers read it too: no handler has refused them.
+                let page = try unchecked.call("GET", "/conversations/trip0", as: ada)
+                #expect(page.text.contains("secret answer"), "\(page.text)")
+                for table in ["chatts", "chatterd_conversations"] {
+                    try stage.cluster.query("ALTER TABLE \(table) DISABLE ROW LEVEL SECURITY", database: stage.database)
+                }
+                let foreign = try unchecked.call("GET", "/conversations/tour0?appID=shop", as: other)
+                #expect(foreign.text.contains("secret answer"), "\(foreign.text)")
             }
-            // The owner reads her conversation there. Without row-level security strangers read it too: no handler has refused them.
-            let page = try unchecked.call("GET", "/conversations/trip0", as: ada)
-            #expect(page.text.contains("secret answer"), "\(page.text)")
-            for table in ["chatts", "chatterd_conversations"] {
-                try stage.cluster.query("ALTER TABLE \(table) DISABLE ROW LEVEL SECURITY", database: stage.database)
-            }
-            let foreign = try unchecked.call("GET", "/conversations/tour0?appID=shop", as: other)
-            #expect(foreign.text.contains("secret answer"), "\(foreign.text)")
         }
-    }
+    #endif
 
     /// Sends a request of strangers about a conversation that its owner makes.
     private static func refuseStrangers(

@@ -35,7 +35,9 @@ final class Stage: Sendable {
         application = try waitFor {
             var configuration = try Configuration(environment: variables)
             configuration.extendFixedTimeouts()
-            configuration.access.hasHandlerChecks = hasHandlerChecks
+            #if DEBUG
+                configuration.access.hasHandlerChecks = hasHandlerChecks
+            #endif
             configuration.store.pipelineDepth = pipelineDepth
             return try await Application.start(configuration, log: log)
         }

@@ -92,7 +92,10 @@ struct HistoryReader {
             guard try await takePage(evenIfUnfinished: whole) else {
                 return TurnHistory(unreadBehind: selection.unfinished)
             }
-            if selection.isTooLarge { return tooLarge }
+            if selection.isTooLarge {
+                if hasContinued { try await requireReply() }
+                return tooLarge
+            }
             if try await hasAllRows() { break }
             guard whole || selection.unfinished.isEmpty else {
                 return TurnHistory(unreadBehind: selection.unfinished)

@@ -109,7 +109,7 @@ public final class TextQuota: Sendable {
             return nil
         }
         guard let (subject, limit) = full else { return }
-        measureIfDue(subject) { _ in true }
+        changeAndMeasure(subject) { _ in true }
         throw Self.refusal(isApp: subject.isApp, limit: limit)
     }
 
@@ -118,7 +118,7 @@ public final class TextQuota: Sendable {
     /// - Parameter bytes: the size of a copy, which is known afterwards.
     func stored(_ bytes: Int = 0, of owner: Owner) {
         for (subject, limit) in subjects(of: owner) {
-            measureIfDue(subject) { use in
+            changeAndMeasure(subject) { use in
                 use.added += bytes
                 return use.added + use.answers >= limit / Self.partOfLimit
             }
@@ -152,14 +152,14 @@ public final class TextQuota: Sendable {
         return body(&uses[subject, default: Use()])
     }
 
-    /// Measures a subject in the background if its use requires that, and it was not measured just now.
+    /// Changes the use of a subject, and measures it in the background if that is required and it was not measured just now.
     ///
-    /// - Parameter isRequired: may change the use, too.
-    private func measureIfDue(_ subject: Subject, _ isRequired: (inout Use) -> Bool) {
+    /// - Parameter change: returns whether a measurement is required.
+    private func changeAndMeasure(_ subject: Subject, _ change: (inout Use) -> Bool) {
         let now = clock()
-        let before: Use? = change(subject) { use in
+        let before: Use? = self.change(subject) { use in
             let isDue = use.measuredAt.map { now - $0 >= Self.interval } ?? true
-            let isRequired = isRequired(&use)
+            let isRequired = change(&use)
             guard !use.isMeasuring, isDue, isRequired else { return nil }
             (use.isMeasuring, use.measuredAt) = (true, now)
             return use

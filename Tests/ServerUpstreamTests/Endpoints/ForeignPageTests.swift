@@ -78,6 +78,13 @@ import Testing
                 #expect(answer["access-control-allow-origin"] == origin)
                 #expect(answer["access-control-expose-headers"]?.contains("location") == true)
             }
+            let preflight = try ask(
+                stage, "OPTIONS", "/llmchat", host: "chat.example",
+                [("Origin", "https://app.example"), ("Access-Control-Request-Method", "POST")])
+            #expect(
+                preflight["access-control-allow-headers"]
+                    == "anthropic-version, authorization, content-type, idempotency-key, last-event-id, on-disconnect, queue-events, "
+                    + "x-api-key, x-app-id, x-conversation-id, x-history, x-request-id")
             #expect(
                 try ask(stage, "GET", "/", host: "chat.example", [("Origin", "https://other.example")]).status == 403)
             #expect(try ask(stage, "GET", "/", host: "other.example", []).status == 421)

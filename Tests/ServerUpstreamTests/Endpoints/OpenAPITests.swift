@@ -4,6 +4,7 @@ import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
+import Foundation
 import Testing
 
 @testable import ChatterdConfiguration
@@ -267,7 +268,10 @@ import Testing
     }
 
     @Test func everyFieldIsKnownToTheServer() throws {
-        let named = try source("Sources/HTTP/Messages/FieldName.swift").matches(of: /lowercase: "([a-z-]+)"/)
+        let files = FileManager.default.enumerator(atPath: root + "/Sources")?.compactMap { $0 as? String } ?? []
+        let named = try files.filter { $0.hasSuffix(".swift") }.flatMap {
+            try source("Sources/" + $0).matches(of: /FieldName\(lowercase: "([a-z-]+)"\)/)
+        }
         let responder = try source("Sources/HTTPServer/Responses/Responder.swift")
         let written = responder.matches(of: /append\("(?:\\r\\n)?([a-z-]+):/)
         let known = Set((named.map(\.1) + written.map(\.1)).map(String.init))
@@ -279,7 +283,7 @@ import Testing
         // Fields of HTTP and of browsers, which OpenAPI does not list, and those of security schemes.
         let others: Set<String> = [
             // Those of the front doors.
-            "x-conversation-id", "x-history",
+            "anthropic-version", "x-conversation-id", "x-history",
             "accept", "access-control-request-method", "authorization", "connection", "content-encoding",
             "content-length", "content-type", "cookie", "date", "expect", "forwarded", "host", "keep-alive", "origin",
             "sec-fetch-mode", "sec-fetch-site", "server", "te", "trailer", "transfer-encoding", "upgrade", "x-api-key",

@@ -106,7 +106,7 @@ struct PromptRoute: Sendable {
         await charge.settle(await pass(passing, as: passed, charge, of: target, request, responder, principal))
     }
 
-    /// Passes a request on that is charged.
+    /// Passes a request on that is charged. It refuses the request itself, because the caller settles the charge in any case.
     ///
     /// - Returns: the count of the answer; `nil` if no model server has answered.
     private func pass(

@@ -153,9 +153,7 @@ extension Log {
         /// The line has no appID.
         case none
     }
-}
 
-extension Log {
     /// How much an event matters.
     public enum Level: String, Sendable, CaseIterable {
         /// An expected event.

@@ -136,7 +136,7 @@ struct HistorySelection {
         _ row: HistoryRow, _ size: HistoryStatements.Size?, _ messages: inout [Message]
     ) -> Bool {
         guard isComplete else {
-            // The reply of the turn, which has no message yet. The caller also looks for it by its id.
+            // The row of the turn's own reply, which has no message yet. `HistoryReader` looks for the reply by its id.
             isComplete = true
             return true
         }

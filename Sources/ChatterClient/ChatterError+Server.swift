@@ -29,10 +29,8 @@ extension ChatterError {
         case "model_not_found", "conversation_not_found", "reply_not_found", "upstream_not_found", "key_not_found":
             self = .notFound(error)
         case "invalid_request", "history_too_large", "attachments_full", "text_full", "context_too_long",
-            "unsupported_field",
-            "upstream_rejected",
-            "idempotency_key_reused", "conversation_exists", "conversation_replaced", "reply_not_complete",
-            "upstream_exists":
+            "unsupported_field", "upstream_rejected", "idempotency_key_reused", "conversation_exists",
+            "conversation_replaced", "response_restarted", "reply_not_complete", "upstream_exists":
             self = .rejected(error)
         case "interrupted", "text_lost", "answer_too_large": self = .modelFailed(error)
         case _ where error.code.hasPrefix("upstream_"): self = .modelFailed(error)

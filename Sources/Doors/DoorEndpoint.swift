@@ -1,4 +1,5 @@
 import ChatterdHTTP
+import ChatterdRelay
 
 /// A method of a path of a door, and what it does.
 public struct DoorEndpoint: Sendable {
@@ -25,7 +26,7 @@ public struct DoorEndpoint: Sendable {
         /// Changes the models of a server of the kind `ollama`, for administrators.
         case change(ModelChange)
         /// Refuses the request for this reason.
-        case refuse(DoorFault)
+        case refuse(RelayError)
         /// Names the version of the program.
         case version
     }

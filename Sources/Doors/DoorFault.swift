@@ -1,5 +1,8 @@
-/// The reason why a request of a door failed, before a door gives it its form.
-public struct DoorFault: Error, Sendable, Equatable {
+import ChatterdHTTP
+import ChatterdRelay
+
+/// An error of the relay or of the HTTP layer, before a door gives it its form.
+public struct DoorFault: Sendable, Equatable {
     /// The status of chatterd's own API.
     public var status: Int
     /// The code of chatterd's own API.
@@ -16,18 +19,29 @@ public struct DoorFault: Error, Sendable, Equatable {
         self.parameter = parameter
     }
 
-    /// A request that the door cannot read.
-    static func invalid(_ message: String, _ parameter: String? = nil) -> DoorFault {
-        DoorFault(status: 400, code: "invalid_request", message: message, parameter: parameter)
+    /// The fault of an error.
+    public init(_ error: RelayError) {
+        self.init(
+            status: error.code.status.code, code: error.code.rawValue, message: error.message,
+            parameter: error.parameter)
+    }
+}
+
+extension RelayError {
+    /// A request that a door cannot read.
+    static func invalid(_ message: String, _ parameter: String? = nil) -> RelayError {
+        var error = RelayError(.invalidRequest, message)
+        error.parameter = parameter
+        return error
     }
 
     /// A field that neither chatterd nor a model server can express.
-    static func unsupported(_ parameter: String, _ reason: String) -> DoorFault {
+    static func unsupported(_ parameter: String, _ reason: String) -> RelayError {
         .invalid("\(parameter) is not supported: \(reason)", parameter)
     }
 
     /// A value of the wrong type.
-    static func wrongType(_ parameter: String, _ noun: String) -> DoorFault {
+    static func wrongType(_ parameter: String, _ noun: String) -> RelayError {
         .invalid("\(parameter) must be \(noun).", parameter)
     }
 }

@@ -32,6 +32,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case cancelled
         /// The reply does not exist, or belongs to another app.
         case replyNotFound
+        /// The answer has restarted since the event with which a client of `/v1/responses` wants to go on.
+        case responseRestarted
         /// The reply is running, or ended without an answer, so it cannot be chosen.
         case replyNotComplete
         /// The `Idempotency-Key` was used with another body before.
@@ -71,6 +73,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .textLost: "text_lost"
             case .cancelled: "cancelled"
             case .replyNotFound: "reply_not_found"
+            case .responseRestarted: "response_restarted"
             case .replyNotComplete: "reply_not_complete"
             case .idempotencyKeyReused: "idempotency_key_reused"
             case .conversationNotFound: "conversation_not_found"
@@ -89,9 +92,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .invalidRequest, .historyTooLarge, .attachmentsFull, .textFull, .conversationReplaced, .replyNotFound,
-                .replyNotComplete, .idempotencyKeyReused, .conversationNotFound, .conversationExists, .upstreamNotFound,
-                .upstreamExists,
-                .keyNotFound:
+                .responseRestarted, .replyNotComplete, .idempotencyKeyReused, .conversationNotFound,
+                .conversationExists, .upstreamNotFound, .upstreamExists, .keyNotFound:
                 false
             case .access(let code): code == .issuerUnavailable || code == .rateLimited
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
@@ -105,12 +107,10 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public static var all: [Code] {
             [
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .attachmentsFull, .textFull,
-                .shuttingDown,
-                .replyNotStored, .conversationReplaced, .interrupted, .textLost, .cancelled, .replyNotFound,
-                .replyNotComplete, .idempotencyKeyReused,
-                .conversationNotFound, .conversationExists, .conversationBusy, .upstreamNotFound, .upstreamExists,
-                .keyNotFound,
-                .internal,
+                .shuttingDown, .replyNotStored, .conversationReplaced, .interrupted, .textLost, .cancelled,
+                .replyNotFound,
+                .responseRestarted, .replyNotComplete, .idempotencyKeyReused, .conversationNotFound,
+                .conversationExists, .conversationBusy, .upstreamNotFound, .upstreamExists, .keyNotFound, .internal,
             ] + AccessError.Code.allCases.map(Code.access) + ModelError.Code.allCases.map(Code.model)
         }
     }
@@ -132,6 +132,11 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     public var exceeded: ExceededLimit? {
         if case .exceeded(let limit) = rest { limit } else { nil }
     }
+    /// The member of the request with the problem, such as `messages[2].content`.
+    public var parameter: String? {
+        get { if case .parameter(let name) = rest { name } else { nil } }
+        set { rest = newValue.map { .parameter($0) } ?? .none }
+    }
     private var rest = Rest.none
 
     /// The parts that errors of one code have. In a box, because they are large, and every reply and every call that may fail has room for
@@ -140,6 +145,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case none
         case busy(ReplyID)
         case exceeded(ExceededLimit)
+        case parameter(String)
     }
 
     /// Whether the store may have made the change, or may still make it, without a confirmation.

@@ -1,4 +1,5 @@
 import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 @testable import ChatterdDoors
@@ -37,7 +38,7 @@ struct AnthropicTests {
             try read(tools + #","tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true}"#)[2...3]
                 == [#"tool_choice={"type":"function","function":{"name":"f"}}"#, "parallel_tool_calls=false"])
         #expect(try read(tools + #","tool_choice":{"type":"none"}"#).count == 2)
-        #expect(throws: DoorFault.self) { try read(#","tools":[{"type":"web_search_20250305","name":"web_search"}]"#) }
+        #expect(throws: RelayError.self) { try read(#","tools":[{"type":"web_search_20250305","name":"web_search"}]"#) }
     }
 
     @Test func thinkingAndFormatAreTranslated() throws {
@@ -75,8 +76,8 @@ struct AnthropicTests {
         ),
     ])
     func faultNamesItsMember(_ body: String, _ parameter: String) {
-        let fault = #expect(throws: DoorFault.self) { try AnthropicMessages().request(Array(body.utf8)) }
-        #expect(fault?.parameter == parameter && fault?.status == 400)
+        let fault = #expect(throws: RelayError.self) { try AnthropicMessages().request(Array(body.utf8)) }
+        #expect(fault?.parameter == parameter && fault?.code == .invalidRequest)
     }
 
     @Test func countNeedsNoLimit() throws {
@@ -131,7 +132,7 @@ struct AnthropicTests {
     @Test func faultAndKeepAliveAreEvents() {
         var encoder = AnthropicMessages().makeEncoder(context())
         #expect(
-            text { encoder.fail(DoorFault(status: 503, code: "overloaded", message: "Full."), to: &$0) }
+            text { encoder.fail(RelayError(.overloaded, "Full."), at: 0, to: &$0) }
                 == #"event: error"# + "\n"
                 + #"data: {"type":"error","error":{"type":"overloaded_error","message":"Full."}}"# + "\n\n")
         #expect(text { encoder.keepAlive(to: &$0) } == "event: ping\ndata: {\"type\":\"ping\"}\n\n")

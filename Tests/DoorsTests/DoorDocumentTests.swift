@@ -1,5 +1,6 @@
 import ChatterdHTTP
 import ChatterdLanguageModels
+import ChatterdRelay
 import Foundation
 import Testing
 
@@ -62,7 +63,7 @@ struct DoorDocumentTests {
                     for value in field.harmless + ["null"] {
                         #expect(throws: Never.self, "\(heading) \(field.name)") { try body(value) }
                     }
-                    let fault = #expect(throws: DoorFault.self) { try body(#"{"x":7}"#) }
+                    let fault = #expect(throws: RelayError.self) { try body(#"{"x":7}"#) }
                     #expect(fault?.parameter == field.name && fault?.message.hasSuffix(reason) == true)
                 case .translated: break
                 }
@@ -96,7 +97,7 @@ struct DoorDocumentTests {
                     for value in field.harmless + ["null"] {
                         #expect(throws: Never.self, "\(heading) \(field.name)") { try request(value) }
                     }
-                    let fault = #expect(throws: DoorFault.self) { try request(#"{"x":7}"#) }
+                    let fault = #expect(throws: RelayError.self) { try request(#"{"x":7}"#) }
                     #expect(fault?.parameter == field.name && fault?.message.hasSuffix(reason) == true)
                 case .translated:
                     // The tests of the dialect cover the translations. A translated member must not also pass under its own name.

@@ -1,4 +1,5 @@
 import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 @testable import ChatterdDoors
@@ -22,7 +23,7 @@ struct OllamaTests {
     @Test func longNameOfAMemberIsRefused() {
         let name = String(repeating: "n", count: 400)
         let body = #"{"model":"m","messages":[{"role":"user","content":"a"}],"\#(name)":1}"#
-        let fault = #expect(throws: DoorFault.self) { try OllamaChat().request(Array(body.utf8)) }
+        let fault = #expect(throws: RelayError.self) { try OllamaChat().request(Array(body.utf8)) }
         #expect(fault?.message == "The body has a member whose name has more than 128 bytes.")
     }
 
@@ -38,7 +39,7 @@ struct OllamaTests {
         (#"{"messages":[{}]}"#, "messages[0].role is missing."),
     ])
     func faultIsASentence(_ body: String, _ sentence: String) {
-        let fault = #expect(throws: DoorFault.self) { try OllamaChat().request(Array(body.utf8)) }
+        let fault = #expect(throws: RelayError.self) { try OllamaChat().request(Array(body.utf8)) }
         #expect(fault?.message == sentence)
     }
 
@@ -99,7 +100,7 @@ struct OllamaTests {
     func faultInAStreamIsALine(_ translator: any ChatTranslator) {
         var encoder = translator.makeEncoder(context())
         #expect(
-            text { encoder.fail(DoorFault(status: 500, code: "internal", message: "Lost."), to: &$0) }
+            text { encoder.fail(RelayError(.internal, "Lost."), at: 0, to: &$0) }
                 == #"{"error":"Lost."}"# + "\n")
         #expect(text { encoder.keepAlive(to: &$0) } == " ")
     }

@@ -1,4 +1,6 @@
 import ChatterdBasics
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 @testable import ChatterdDoors
@@ -56,10 +58,10 @@ struct OpenAIAnswerTests {
 
     @Test func faultInAStreamIsAnObject() {
         var encoder = OpenAIChat().makeEncoder(context())
-        let fault = DoorFault(status: 502, code: "upstream_failed", message: "Lost.")
+        let error = RelayError(.model(.failed), "Lost.")
         #expect(
-            text { encoder.fail(fault, to: &$0) }
-                == #"data: {"error":{"message":"Lost.","type":"server_error","param":null,"code":"upstream_failed"}}"#
+            text { encoder.fail(error, at: 0, to: &$0) }
+                == #"data: {"error":{"message":"Lost.","type":"server_error","param":null,"code":"upstream_error"}}"#
                 + "\n\n")
     }
 

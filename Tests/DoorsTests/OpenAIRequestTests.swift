@@ -1,4 +1,5 @@
 import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 @testable import ChatterdDoors
@@ -37,7 +38,7 @@ struct OpenAIRequestTests {
     @Test(arguments: ["[]", "5", "true"])
     func argumentsThatAreNeitherAnObjectNorATextAreRefused(arguments: String) {
         let call = #"[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments":\#(arguments)}}]}]"#
-        let fault = #expect(throws: DoorFault.self) { try read("", messages: call) }
+        let fault = #expect(throws: RelayError.self) { try read("", messages: call) }
         #expect(fault?.message.contains("messages[0].tool_calls[0].function.arguments") == true)
     }
 
@@ -50,14 +51,14 @@ struct OpenAIRequestTests {
 
     @Test(arguments: [#"\r\n\r\n"#, #"a\u001eb"#, #"a\u007f"#, #"a\u009b31m"#])
     func modelWithControlCharactersIsRefused(name: String) {
-        let fault = #expect(throws: DoorFault.self) {
+        let fault = #expect(throws: RelayError.self) {
             try summary(#"{"model":"\#(name)","messages":[{"role":"user","content":"Hi"}]}"#, by: OpenAIChat())
         }
         #expect(fault?.message == "model must not contain control characters.")
     }
 
     @Test func memberThatDiffersInCaseOnlyIsRefused() {
-        #expect(throws: DoorFault.self) { try read(#","Model":"other""#) }
+        #expect(throws: RelayError.self) { try read(#","Model":"other""#) }
     }
 
     @Test func formatReachesEachKindOfServerInItsOwnForm() throws {
@@ -69,14 +70,14 @@ struct OpenAIRequestTests {
             try read(#","response_format":\#(schema)"#)[1...]
                 == [#"format={"type":"object"}"#, "response_format=\(schema)"])
         #expect(try read(#","response_format":{"type":"text"}"#).count == 1)
-        #expect(throws: DoorFault.self) { try read(#","response_format":{"type":"grammar"}"#) }
-        #expect(throws: DoorFault.self) { try read(#","response_format":{"type":"json_schema"}"#) }
+        #expect(throws: RelayError.self) { try read(#","response_format":{"type":"grammar"}"#) }
+        #expect(throws: RelayError.self) { try read(#","response_format":{"type":"json_schema"}"#) }
     }
 
     @Test func effortIsThinking() throws {
         #expect(try read(#","reasoning_effort":"none""#)[1...] == ["think=false", #"reasoning_effort="none""#])
         #expect(try read(#","reasoning_effort":"xhigh""#)[1...] == [#"think="max""#, #"reasoning_effort="xhigh""#])
-        #expect(throws: DoorFault.self) { try read(#","reasoning_effort":"some""#) }
+        #expect(throws: RelayError.self) { try read(#","reasoning_effort":"some""#) }
     }
 
     @Test func toolsArePassedUnlessNoneMayBeCalled() throws {
@@ -93,7 +94,7 @@ struct OpenAIRequestTests {
         let body = #"{"model":"m","messages":[{"role":"user","content":"Hi"}],"stream":true,"stream_options":"#
         let asked = try OpenAIChat().request(Array((body + #"{"include_usage":true}}"#).utf8))
         #expect(asked.includesUsage && asked.chat.stream)
-        #expect(throws: DoorFault.self) {
+        #expect(throws: RelayError.self) {
             try OpenAIChat().request(Array((body + #"{"include_obfuscation":true}}"#).utf8))
         }
     }
@@ -129,8 +130,8 @@ struct OpenAIRequestTests {
         #expect {
             try read("", messages: #"[{"role":"user","content":\#(part)}]"#)
         } throws: { error in
-            (error as? DoorFault)?.status == 400
-                && (error as? DoorFault)?.parameter == "messages[0].content[0].image_url.url"
+            (error as? RelayError)?.code == .invalidRequest
+                && (error as? RelayError)?.parameter == "messages[0].content[0].image_url.url"
         }
     }
 
@@ -147,7 +148,7 @@ struct OpenAIRequestTests {
         #""modalities":["text","audio"]"#, #""modalities":["audio"]"#, #""n":2"#, #""n":"1""#, #""logprobs":true"#,
     ])
     func otherValuesAreRefused(member: String) {
-        #expect(throws: DoorFault.self) { try read(",\(member)", messages: #"[{"role":"user","content":"Hi"}]"#) }
+        #expect(throws: RelayError.self) { try read(",\(member)", messages: #"[{"role":"user","content":"Hi"}]"#) }
     }
 
     @Test func optionsForAnOllamaAreJoined() throws {
@@ -155,7 +156,7 @@ struct OpenAIRequestTests {
         let request = try OpenAIChat().request(Array((body + #""options":{"num_ctx":16384,"temperature":1}}"#).utf8))
         let members = request.chat.passThrough.filter { $0.key == "options" }
         #expect(members.map { String(decoding: $0.value, as: UTF8.self) } == [#"{"num_ctx":16384,"temperature":0.1}"#])
-        #expect(throws: DoorFault.self) { try OpenAIChat().request(Array((body + #""options":[1]}"#).utf8)) }
+        #expect(throws: RelayError.self) { try OpenAIChat().request(Array((body + #""options":[1]}"#).utf8)) }
     }
 
     @Test func callsAndResultsOfToolsAreInOllamasForm() throws {
@@ -190,12 +191,12 @@ struct OpenAIRequestTests {
         (#"{"stream":"yes","messages":[{"role":"user","content":"Hi"}]}"#, "stream"),
     ])
     func faultNamesItsMember(_ body: String, _ parameter: String) {
-        let fault = #expect(throws: DoorFault.self) { try OpenAIChat().request(Array(body.utf8)) }
-        #expect(fault?.parameter == parameter && fault?.status == 400)
+        let fault = #expect(throws: RelayError.self) { try OpenAIChat().request(Array(body.utf8)) }
+        #expect(fault?.parameter == parameter && fault?.code == .invalidRequest)
     }
 
     @Test(arguments: ["", "{", "[]", "null", "\"x\"", "{\"a\":\u{0}}"])
     func bodyThatIsNoObjectIsRefused(_ body: String) {
-        #expect(throws: DoorFault.self) { try OpenAIChat().request(Array(body.utf8)) }
+        #expect(throws: RelayError.self) { try OpenAIChat().request(Array(body.utf8)) }
     }
 }

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 @testable import ChatterdDoors
@@ -66,7 +67,7 @@ struct PassTests {
         (#"{"prompt":"a","stream":1}"#, "stream"), (#"{"prompt":"a","stream_options":{"x":1}}"#, "stream_options.x"),
     ])
     func completionThatNoOllamaCanMakeIsRefused(_ body: String, _ parameter: String) throws {
-        let fault = #expect(throws: DoorFault.self) { try ollamaBody(body, OpenAICompletions()) }
+        let fault = #expect(throws: RelayError.self) { try ollamaBody(body, OpenAICompletions()) }
         #expect(fault?.parameter == parameter)
     }
 
@@ -164,13 +165,13 @@ struct PassTests {
 
     @Test(arguments: ["{}", #"{"input":[]}"#, #"{"input":[1,2]}"#, #"{"input":[[1]]}"#, #"{"input":{}}"#])
     func inputThatIsNoTextIsRefused(_ body: String) throws {
-        let fault = #expect(throws: DoorFault.self) { try ollamaBody(body, OpenAIEmbeddings()) }
+        let fault = #expect(throws: RelayError.self) { try ollamaBody(body, OpenAIEmbeddings()) }
         #expect(fault?.parameter == "input")
     }
 
     @Test func unknownEncodingIsRefused() throws {
         let body = Array(#"{"input":"a","encoding_format":"hex"}"#.utf8)
-        let fault = #expect(throws: DoorFault.self) {
+        let fault = #expect(throws: RelayError.self) {
             try OpenAIEmbeddings().makeEncoder(for: body, at: .ollama, Self.context)
         }
         #expect(fault?.parameter == "encoding_format")

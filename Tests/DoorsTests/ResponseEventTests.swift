@@ -143,7 +143,7 @@ struct ResponseEventTests {
         }
         let fault = text { buffer in
             var encoder = OpenResponses().makeEncoder(context())
-            encoder.fail(.invalid("No."), to: &buffer)
+            encoder.fail(.invalid("No."), at: 0, to: &buffer)
         }
         for event in ResponseTranscript.events(in: fault) {
             #expect(schemas.problems(ofEvent: event).isEmpty)
@@ -211,9 +211,9 @@ struct ResponseEventTests {
         #expect(!context.hasContent)
         #expect(throws: Never.self) { try context.resume(after: "\(second[4])") }
         #expect(context.hasContent)
-        let fault = #expect(throws: DoorFault.self) { try context.resume(after: "\(first[4])") }
-        #expect(fault?.status == 409 && fault?.code == "response_restarted")
-        #expect(throws: DoorFault.self) { try context.resume(after: "x") }
+        let fault = #expect(throws: RelayError.self) { try context.resume(after: "\(first[4])") }
+        #expect(fault?.code == .responseRestarted)
+        #expect(throws: RelayError.self) { try context.resume(after: "x") }
     }
 
     @Test func runOfTokensIsWrittenLikeItsLines() throws {

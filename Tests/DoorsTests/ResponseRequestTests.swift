@@ -8,11 +8,11 @@ import Testing
 
 /// Requests for responses, and responses that are not streamed.
 struct ResponseRequestTests {
-    private func translated(_ members: String) throws(DoorFault) -> [String] {
+    private func translated(_ members: String) throws(RelayError) -> [String] {
         try summary("{\"model\":\"m\",\(members)}", by: OpenResponses())
     }
 
-    private func request(_ members: String) throws(DoorFault) -> DoorRequest {
+    private func request(_ members: String) throws(RelayError) -> DoorRequest {
         try OpenResponses().request(Array("{\"model\":\"m\",\"input\":\"Hi\",\(members)}".utf8))
     }
 
@@ -102,7 +102,7 @@ struct ResponseRequestTests {
         (#""input":"a","truncation":"disabled""#, "truncation"),
     ])
     func unsupportedMembersAreRefused(_ members: String, _ parameter: String) throws {
-        let fault = #expect(throws: DoorFault.self) { _ = try translated(members) }
+        let fault = #expect(throws: RelayError.self) { _ = try translated(members) }
         #expect(fault?.parameter == parameter, "\(String(describing: fault))")
     }
 
@@ -122,7 +122,7 @@ struct ResponseRequestTests {
         let kept = try #require(object)
         #expect(String(decoding: kept, as: UTF8.self).contains(#""metadata":{"a":"c","d":"e"}"#))
         let name = String(repeating: "n", count: 400)
-        #expect(throws: DoorFault.self) { _ = try request(#""metadata":{"\#(name)":"c","\#(name)x":"d"}"#) }
+        #expect(throws: RelayError.self) { _ = try request(#""metadata":{"\#(name)":"c","\#(name)x":"d"}"#) }
     }
 
     @Test func wholeResponseMatchesTheSpecification() throws {

@@ -36,7 +36,9 @@ struct ResponseTranscript {
                 position.thinking += size(bytes, fields.thinking)
                 encoder.append(PositionedLines(bytes.span, to: position), to: &buffer)
             }
-            encoder.end(Array((lines.last ?? "").utf8).span, to: &buffer)
+            encoder.end(
+                ReplyEnding(state: .complete, lastEvent: Array((lines.last ?? "").utf8)), at: ReplyPosition(),
+                to: &buffer)
         }
     }
 

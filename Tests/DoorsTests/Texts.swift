@@ -29,7 +29,8 @@ func stream(_ lines: [String], by translator: any ChatTranslator, usage: Bool = 
         for line in lines.dropLast() {
             encoder.append(PositionedLines(Array(line.utf8).span, to: ReplyPosition()), to: &buffer)
         }
-        encoder.end(Array((lines.last ?? "").utf8).span, to: &buffer)
+        encoder.end(
+            ReplyEnding(state: .complete, lastEvent: Array((lines.last ?? "").utf8)), at: ReplyPosition(), to: &buffer)
     }
 }
 
@@ -61,7 +62,7 @@ func last(_ members: String = #""content":"""#, reason: String = "stop") -> Stri
 }
 
 /// A request as text: the messages with their further members, and the members for the model server.
-func summary(_ body: String, by translator: any ChatTranslator) throws(DoorFault) -> [String] {
+func summary(_ body: String, by translator: any ChatTranslator) throws(RelayError) -> [String] {
     let chat = try translator.request(Array(body.utf8)).chat
     return chat.messages.map { "\($0.role): \($0.content)" + ($0.extras.map { " {\($0)}" } ?? "") }
         + chat.passThrough.map { "\($0.key)=\(String(decoding: $0.value, as: UTF8.self))" }

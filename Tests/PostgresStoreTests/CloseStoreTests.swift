@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
@@ -180,7 +181,7 @@ import Testing
             let parts = [page.text, page.thinking, page.toolCalls].map { String(decoding: $0, as: UTF8.self) }
             #expect(parts == (0..<3).map { $0 == part ? (loss.piece == 1 ? "{}" : "{},{}") : "" })
             let ending = try #require(page.ending)
-            #expect(ending.state == .interrupted && LastEvent(of: ending).error == .textLost)
+            #expect(ending.state == .interrupted && ending.error == .textLost)
         }
     }
 
@@ -194,8 +195,9 @@ import Testing
             let page = try await store.readReply(try await store.record(opened), from: ReplyPosition())
             let ending = try #require(page.ending)
             let found = try JSONSerialization.jsonObject(with: Data(ending.lastEvent)) as? [String: Any] ?? [:]
-            let usual = LastEvent(.textLost, model: "a\"b\\c")
-            let expected = try JSONSerialization.jsonObject(with: Data(usual.data)) as? [String: Any] ?? [:]
+            var usual = ByteBuffer()
+            ReplyEvents(model: "a\"b\\c").appendError(.textLost, at: 0, to: &usual)
+            let expected = try JSONSerialization.jsonObject(with: Data(usual.array)) as? [String: Any] ?? [:]
             #expect(Set(found.keys) == Set(expected.keys))
             for key in ["error", "code", "model"] {
                 #expect(found[key] as? String == expected[key] as? String)
@@ -204,7 +206,7 @@ import Testing
             #expect(found["message"] as? [String: String] == expected["message"] as? [String: String])
             let time = try #require(found["created_at"] as? String)
             #expect(time.wholeMatch(of: /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z/) != nil)
-            #expect(LastEvent(of: ending).error == .textLost)
+            #expect(ending.error == .textLost)
         }
     }
 }

@@ -1,14 +1,10 @@
 import ChatterdBasics
 import ChatterdRelay
 
-/// Writes the stream of one answer in the form of a door. `begin` comes first; `end` or `fail` is the last call.
+/// Writes the stream of one answer in one form. `begin` comes first; `end` or `fail` is the last call. Times are in nanoseconds since 1970.
 public protocol AnswerEncoder {
     /// The type of the stream.
-    static var contentType: DoorStreamType { get }
-
-    /// Whether `end` takes the last event of any ending: of a failed and of a stopped answer too. The head of the stream then need not wait
-    /// for an answer.
-    static var presentsAnyEnding: Bool { get }
+    static var contentType: StreamType { get }
 
     /// The size of what the encoder holds until the end, in bytes.
     var heldSize: Int { get }
@@ -19,24 +15,33 @@ public protocol AnswerEncoder {
     /// Appends lines of the answer. No allocation for each token, except for growing the buffer.
     mutating func append(_ lines: borrowing PositionedLines, to buffer: inout ByteBuffer)
 
-    /// Appends the last line of a complete answer, which may have text, and what follows it; of another ending its last event, if the encoder
-    /// presents it.
-    mutating func end(_ line: Span<UInt8>, to buffer: inout ByteBuffer)
+    /// Appends the position of the answer in the queue of a model server, if the form has one for it.
+    mutating func append(_ queue: QueuePosition, at nanoseconds: Int64, to buffer: inout ByteBuffer)
 
-    /// Appends a fault in the stream.
-    mutating func fail(_ fault: DoorFault, to buffer: inout ByteBuffer)
+    /// Takes the answer so far back, which begins anew at `position`.
+    ///
+    /// - Returns: `false` if the form cannot take text back.
+    mutating func reset(to position: ReplyPosition, at nanoseconds: Int64, to buffer: inout ByteBuffer) -> Bool
+
+    /// Appends the last event of an ending that the form presents (`AnswerTranslator.presentsAnyEnding`), which may have text, and what
+    /// follows it.
+    mutating func end(_ ending: ReplyEnding, at position: ReplyPosition, to buffer: inout ByteBuffer)
+
+    /// Appends an error in the stream, as its end.
+    mutating func fail(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer)
 
     /// Appends bytes without meaning, after a silence.
     func keepAlive(to buffer: inout ByteBuffer)
 }
 
 extension AnswerEncoder {
-    static var presentsAnyEnding: Bool { false }
     var heldSize: Int { 0 }
+    func append(_ queue: QueuePosition, at nanoseconds: Int64, to buffer: inout ByteBuffer) {}
+    func reset(to position: ReplyPosition, at nanoseconds: Int64, to buffer: inout ByteBuffer) -> Bool { false }
 }
 
 /// The types of streams.
-public enum DoorStreamType: String, Sendable {
+public enum StreamType: String, Sendable {
     /// Server-sent events.
     case events = "text/event-stream"
     /// JSON objects, one a line.

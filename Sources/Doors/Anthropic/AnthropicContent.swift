@@ -1,10 +1,11 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// The messages and blocks of `/v1/messages`.
 enum AnthropicContent {
     /// Translates `messages`. A message with results of tools becomes one message for each of them.
-    static func messages(_ body: DoorMembers) throws(DoorFault) -> [ModelMessage] {
+    static func messages(_ body: DoorMembers) throws(RelayError) -> [ModelMessage] {
         guard let list = try body.array("messages", atMost: ChatRequest.maximumMessages) else {
             throw .invalid("messages: Field required", "messages")
         }
@@ -29,7 +30,7 @@ enum AnthropicContent {
 
     private static func translate(
         _ content: DoorValue, by role: String, at path: String, tools: inout [ExactText: String]
-    ) throws(DoorFault) -> [ModelMessage] {
+    ) throws(RelayError) -> [ModelMessage] {
         if let text = content.string { return [ModelMessage(role: role, content: text)] }
         guard let blocks = content.elements() else { throw .wrongType(path, "a string or an array of blocks") }
         var results: [ModelMessage] = []
@@ -51,7 +52,7 @@ enum AnthropicContent {
         return builder.isEmpty && !results.isEmpty ? results : results + [builder.build()]
     }
 
-    private static func text(in block: DoorMembers, at path: String) throws(DoorFault) -> String {
+    private static func text(in block: DoorMembers, at path: String) throws(RelayError) -> String {
         try block.require(only: ["type", "text", "cache_control", "citations"], in: path + ".")
         if let citations = block["citations"], citations.elements()?.isEmpty != true {
             throw .unsupported("\(path).citations", "leave them out.")
@@ -60,7 +61,7 @@ enum AnthropicContent {
     }
 
     /// The text of a string or of blocks of text; `nil` if it is absent.
-    static func text(of value: DoorValue?, at path: String) throws(DoorFault) -> String? {
+    static func text(of value: DoorValue?, at path: String) throws(RelayError) -> String? {
         guard let value else { return nil }
         if let text = value.string { return text }
         guard let blocks = value.elements() else { throw .wrongType(path, "a string or an array of blocks") }
@@ -78,7 +79,7 @@ enum AnthropicContent {
 
     private static func add(
         image block: DoorMembers, to builder: inout MessageBuilder, at path: String
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         let path = path + ".source."
         guard let source = block["source"]?.members() else { throw .wrongType(path + "type", "base64 or url") }
         switch try source.string("type", in: path) {
@@ -90,7 +91,7 @@ enum AnthropicContent {
 
     private static func add(
         call block: DoorMembers, to builder: inout MessageBuilder, at path: String, tools: inout [ExactText: String]
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         guard let name = try block.string("name", in: path + ".") else {
             throw .invalid("\(path).name: Field required", "\(path).name")
         }
@@ -101,7 +102,7 @@ enum AnthropicContent {
 
     private static func result(
         _ block: DoorMembers, at path: String, tools: [ExactText: String]
-    ) throws(DoorFault) -> ModelMessage {
+    ) throws(RelayError) -> ModelMessage {
         var builder = MessageBuilder("tool")
         builder.callID = try block.string("tool_use_id", in: path + ".")
         builder.toolName = builder.callID.flatMap { tools[$0] }

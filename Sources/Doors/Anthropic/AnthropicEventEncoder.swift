@@ -3,7 +3,7 @@ import ChatterdRelay
 
 /// Writes the events of a streamed message.
 struct AnthropicEventEncoder: AnswerEncoder {
-    static let contentType = DoorStreamType.events
+    static let contentType = StreamType.events
 
     /// The block that is open.
     private enum Block {
@@ -141,7 +141,8 @@ struct AnthropicEventEncoder: AnswerEncoder {
         opening = event.array
     }
 
-    mutating func end(_ line: Span<UInt8>, to buffer: inout ByteBuffer) {
+    mutating func end(_ ending: ReplyEnding, at position: ReplyPosition, to buffer: inout ByteBuffer) {
+        let line = ending.lastEvent.span
         var end = (promptTokens: 0, answerTokens: 0, isCut: false)
         if let parts = AnswerParts(line) {
             append(parts, to: &buffer)
@@ -161,8 +162,8 @@ struct AnthropicEventEncoder: AnswerEncoder {
         append("message_stop", to: &buffer) { $0.append("{\"type\":\"message_stop\"}") }
     }
 
-    mutating func fail(_ fault: DoorFault, to buffer: inout ByteBuffer) {
-        append("error", to: &buffer) { AnthropicDoor().append(fault, to: &$0) }
+    mutating func fail(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        append("error", to: &buffer) { AnthropicDoor().append(DoorFault(error), to: &$0) }
     }
 
     func keepAlive(to buffer: inout ByteBuffer) {

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// `/v1/messages`, and the same body for an estimate of its tokens.
 struct AnthropicMessages: ChatTranslator {
@@ -34,7 +35,7 @@ struct AnthropicMessages: ChatTranslator {
         DoorField("cache_control", .translated("no effect: model servers recognise what they have read")),
     ]
 
-    func request(_ body: [UInt8]) throws(DoorFault) -> DoorRequest {
+    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
         var draft = try RequestDraft(body, Self.fields, others: .refused)
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
@@ -62,7 +63,7 @@ struct AnthropicMessages: ChatTranslator {
         return DoorRequest(try draft.finish())
     }
 
-    private static func translateThinking(_ members: DoorMembers, into draft: inout RequestDraft) throws(DoorFault) {
+    private static func translateThinking(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
         var think: [UInt8]?
         if let thinking = try members.object("thinking") {
             switch try thinking.string("type", in: "thinking.") {
@@ -83,7 +84,7 @@ struct AnthropicMessages: ChatTranslator {
 
     private static func translate(
         format: DoorMembers, at path: String, into draft: inout RequestDraft
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         guard try format.string("type", in: path) == "json_schema", let schema = format["schema"] else {
             throw .unsupported(path + "type", "use json_schema with a schema.")
         }

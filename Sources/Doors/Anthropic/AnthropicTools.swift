@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdRelay
 
 /// The tools of `/v1/messages`.
 enum AnthropicTools {
@@ -6,7 +7,7 @@ enum AnthropicTools {
     static let members: Set<String> = ["type", "name", "description", "input_schema", "cache_control", "strict"]
 
     /// Translates `tools` and `tool_choice`.
-    static func translate(_ body: DoorMembers, into draft: inout RequestDraft) throws(DoorFault) {
+    static func translate(_ body: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
         let choice = try body.object("tool_choice")
         let kind = try choice?.string("type", in: "tool_choice.")
         guard let tools = try body.array("tools", atMost: 1_024), !tools.isEmpty, kind != "none" else { return }
@@ -34,10 +35,10 @@ enum AnthropicTools {
         }
     }
 
-    private static func array(of tools: [DoorValue]) throws(DoorFault) -> [UInt8] {
+    private static func array(of tools: [DoorValue]) throws(RelayError) -> [UInt8] {
         var json = ByteBuffer()
-        try json.appendJSON { json throws(DoorFault) in
-            try json.array { json throws(DoorFault) in
+        try json.appendJSON { json throws(RelayError) in
+            try json.array { json throws(RelayError) in
                 for (index, value) in tools.enumerated() {
                     try write(value, at: "tools[\(index)]", to: &json)
                 }
@@ -46,7 +47,7 @@ enum AnthropicTools {
         return json.array
     }
 
-    private static func write(_ value: DoorValue, at path: String, to json: inout JSONWriter) throws(DoorFault) {
+    private static func write(_ value: DoorValue, at path: String, to json: inout JSONWriter) throws(RelayError) {
         guard let tool = value.members() else { throw .wrongType(path, "an object") }
         let path = path + "."
         if let type = try tool.string("type", in: path), type != "custom" {

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// `/api/chat`.
 struct OllamaChat: ChatTranslator {
@@ -17,7 +18,7 @@ struct OllamaChat: ChatTranslator {
         DoorField("_debug_render_only", .refused("ask the model server itself."), harmless: ["false"]),
     ]
 
-    func request(_ body: [UInt8]) throws(DoorFault) -> DoorRequest {
+    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
         guard !body.isEmpty else { throw .invalid("missing request body") }
         var draft = try RequestDraft(body, Self.fields, others: .passed)
         draft.stream = try draft.body.boolean("stream") ?? true
@@ -29,7 +30,7 @@ struct OllamaChat: ChatTranslator {
         return request
     }
 
-    private static func messages(_ body: DoorMembers) throws(DoorFault) -> [ModelMessage] {
+    private static func messages(_ body: DoorMembers) throws(RelayError) -> [ModelMessage] {
         var messages: [ModelMessage] = []
         for (index, value) in (try body.array("messages", atMost: ChatRequest.maximumMessages) ?? []).enumerated() {
             let path = "messages[\(index)]."
@@ -39,7 +40,7 @@ struct OllamaChat: ChatTranslator {
         return messages
     }
 
-    private static func translate(_ message: DoorMembers, in path: String) throws(DoorFault) -> ModelMessage {
+    private static func translate(_ message: DoorMembers, in path: String) throws(RelayError) -> ModelMessage {
         guard let role = try message.string("role", in: path) else {
             throw .invalid("\(path)role is missing.", "\(path)role")
         }

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdRelay
 
 /// Ollama's own API.
 struct OllamaDoor: DoorDialect {
@@ -23,7 +24,7 @@ struct OllamaDoor: DoorDialect {
         ]
     }
 
-    private static let noFiles = DoorFault.invalid(
+    private static let noFiles = RelayError.invalid(
         "Files of models cannot be uploaded here: create the model from another one, or send the files to the Ollama itself."
     )
 

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// `/api/generate`: a prompt without a conversation. It becomes a chat, so that a server of any kind can answer, unless it has members
 /// that only Ollama understands.
@@ -23,7 +24,7 @@ struct OllamaGenerate: ChatTranslator {
         DoorField("_debug_render_only", .refused("ask the model server itself."), harmless: ["false"]),
     ]
 
-    func request(_ body: [UInt8]) throws(DoorFault) -> DoorRequest {
+    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
         guard !body.isEmpty else { throw .invalid("missing request body") }
         var draft = try RequestDraft(body, Self.fields, others: .passed)
         let members = draft.body
@@ -48,7 +49,7 @@ struct OllamaGenerate: ChatTranslator {
     }
 
     /// Whether the request has members that only Ollama understands.
-    private static func isOllamas(_ members: DoorMembers) throws(DoorFault) -> Bool {
+    private static func isOllamas(_ members: DoorMembers) throws(RelayError) -> Bool {
         for name in ["suffix", "template"] where try members.string(name)?.isEmpty == false { return true }
         if let context = members["context"] { return context.elements()?.isEmpty != true }
         return try members.boolean("raw") == true

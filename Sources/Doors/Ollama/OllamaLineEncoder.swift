@@ -3,7 +3,7 @@ import ChatterdRelay
 
 /// Writes an answer of `/api/chat`: its lines as they are.
 struct OllamaLineEncoder: AnswerEncoder {
-    static let contentType = DoorStreamType.lines
+    static let contentType = StreamType.lines
 
     mutating func begin(to buffer: inout ByteBuffer) {}
 
@@ -14,13 +14,13 @@ struct OllamaLineEncoder: AnswerEncoder {
         }
     }
 
-    mutating func end(_ line: Span<UInt8>, to buffer: inout ByteBuffer) {
-        buffer.append(line)
+    mutating func end(_ ending: ReplyEnding, at position: ReplyPosition, to buffer: inout ByteBuffer) {
+        buffer.append(ending.lastEvent.span)
         buffer.append("\n")
     }
 
-    mutating func fail(_ fault: DoorFault, to buffer: inout ByteBuffer) {
-        OllamaDoor().append(fault, to: &buffer)
+    mutating func fail(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        OllamaDoor().append(DoorFault(error), to: &buffer)
         buffer.append("\n")
     }
 

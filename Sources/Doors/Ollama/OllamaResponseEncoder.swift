@@ -3,7 +3,7 @@ import ChatterdRelay
 
 /// Writes an answer of `/api/generate`: lines with `response` in place of `message`.
 struct OllamaResponseEncoder: AnswerEncoder {
-    static let contentType = DoorStreamType.lines
+    static let contentType = StreamType.lines
 
     mutating func begin(to buffer: inout ByteBuffer) {}
 
@@ -13,8 +13,8 @@ struct OllamaResponseEncoder: AnswerEncoder {
         }
     }
 
-    mutating func end(_ line: Span<UInt8>, to buffer: inout ByteBuffer) {
-        append(line, to: &buffer)
+    mutating func end(_ ending: ReplyEnding, at position: ReplyPosition, to buffer: inout ByteBuffer) {
+        append(ending.lastEvent.span, to: &buffer)
     }
 
     private func append(_ line: Span<UInt8>, to buffer: inout ByteBuffer) {
@@ -33,8 +33,8 @@ struct OllamaResponseEncoder: AnswerEncoder {
         buffer.append("\n")
     }
 
-    mutating func fail(_ fault: DoorFault, to buffer: inout ByteBuffer) {
-        OllamaDoor().append(fault, to: &buffer)
+    mutating func fail(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        OllamaDoor().append(DoorFault(error), to: &buffer)
         buffer.append("\n")
     }
 

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdRelay
 
 /// The lines of an Ollama's `/api/generate` as the events of `/v1/completions`.
 struct CompletionLines: PassedAnswerEncoder {
@@ -89,7 +90,7 @@ struct CompletionLines: PassedAnswerEncoder {
         writer = Writer(head: head.array, includesUsage: includesUsage)
     }
 
-    var streamType: DoorStreamType? { .events }
+    var streamType: StreamType? { .events }
     /// The line that has begun.
     var heldSize: Int { lines.carriedCount }
 
@@ -112,7 +113,7 @@ struct CompletionLines: PassedAnswerEncoder {
         guard writer.isDone else { throw .incomplete }
     }
 
-    func fail(_ fault: DoorFault, to output: inout ByteBuffer) {
-        output.append(eventOf: fault)
+    func fail(_ error: RelayError, to output: inout ByteBuffer) {
+        output.append(eventOf: error)
     }
 }

@@ -39,7 +39,7 @@ struct OpenAIChat: ChatTranslator {
         DoorField("verbosity", .passed),
     ]
 
-    func request(_ body: [UInt8]) throws(DoorFault) -> DoorRequest {
+    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
         var draft = try RequestDraft(body, Self.fields, others: .passed)
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
@@ -59,7 +59,7 @@ struct OpenAIChat: ChatTranslator {
         return request
     }
 
-    private static func translateTools(_ members: DoorMembers, into draft: inout RequestDraft) throws(DoorFault) {
+    private static func translateTools(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
         let choice = members["tool_choice"]
         // A choice means nothing without tools; Apple's client sends both.
         guard let tools = try members.array("tools", atMost: 1_024), !tools.isEmpty, choice?.string != "none",
@@ -71,7 +71,7 @@ struct OpenAIChat: ChatTranslator {
         }
     }
 
-    private static func translateFormat(_ members: DoorMembers, into draft: inout RequestDraft) throws(DoorFault) {
+    private static func translateFormat(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
         guard let format = try members.object("response_format"), let value = members["response_format"] else { return }
         switch try format.string("type", in: "response_format.") {
         case "text": return
@@ -90,7 +90,7 @@ struct OpenAIChat: ChatTranslator {
         draft.pass("response_format", value.json)
     }
 
-    private static func translateEffort(_ members: DoorMembers, into draft: inout RequestDraft) throws(DoorFault) {
+    private static func translateEffort(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
         guard let effort = try members.string("reasoning_effort"), let value = members["reasoning_effort"] else {
             return
         }

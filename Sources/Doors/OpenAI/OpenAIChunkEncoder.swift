@@ -3,7 +3,7 @@ import ChatterdRelay
 
 /// Writes the chunks of a streamed chat completion.
 struct OpenAIChunkEncoder: AnswerEncoder {
-    static let contentType = DoorStreamType.events
+    static let contentType = StreamType.events
 
     private let context: AnswerContext
     /// `data: {"id":…` up to the braces of `choices`: the same in all chunks.
@@ -76,7 +76,8 @@ struct OpenAIChunkEncoder: AnswerEncoder {
         calls = index
     }
 
-    mutating func end(_ line: Span<UInt8>, to buffer: inout ByteBuffer) {
+    mutating func end(_ ending: ReplyEnding, at position: ReplyPosition, to buffer: inout ByteBuffer) {
+        let line = ending.lastEvent.span
         var counts = (prompt: 0, answer: 0, isCut: false)
         if let parts = AnswerParts(line) {
             append(parts, to: &buffer)
@@ -97,10 +98,8 @@ struct OpenAIChunkEncoder: AnswerEncoder {
         buffer.append("data: [DONE]\n\n")
     }
 
-    mutating func fail(_ fault: DoorFault, to buffer: inout ByteBuffer) {
-        buffer.append("data: ")
-        OpenAIDoor().append(fault, to: &buffer)
-        buffer.append("\n\n")
+    mutating func fail(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        buffer.append(eventOf: error)
     }
 
     func keepAlive(to buffer: inout ByteBuffer) {

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// `/v1/completions`: the continuation of a text.
 struct OpenAICompletions: PassTranslator {
@@ -36,7 +37,7 @@ struct OpenAICompletions: PassTranslator {
         }
     }
 
-    func ollamaBody(of body: [UInt8], asking name: String) throws(DoorFault) -> [UInt8] {
+    func ollamaBody(of body: [UInt8], asking name: String) throws(RelayError) -> [UInt8] {
         var draft = try RequestDraft(body, Self.fields, others: .passed)
         guard let prompt = draft.body["prompt"] else { throw .invalid("prompt is missing.", "prompt") }
         let list = prompt.elements(atMost: 1)
@@ -56,11 +57,11 @@ struct OpenAICompletions: PassTranslator {
             ])
     }
 
-    private static func isStreamed(_ members: DoorMembers) throws(DoorFault) -> Bool {
+    private static func isStreamed(_ members: DoorMembers) throws(RelayError) -> Bool {
         try members.boolean("stream") ?? false
     }
 
-    private static func includesUsage(_ members: DoorMembers) throws(DoorFault) -> Bool {
+    private static func includesUsage(_ members: DoorMembers) throws(RelayError) -> Bool {
         let usage = try members.object("stream_options")
         try usage?.require(only: ["include_usage"], in: "stream_options.")
         return try usage?.boolean("include_usage", in: "stream_options.") ?? false
@@ -68,7 +69,7 @@ struct OpenAICompletions: PassTranslator {
 
     func makeEncoder(
         for body: [UInt8], at kind: UpstreamDescription.Kind, _ context: PassContext
-    ) throws(DoorFault) -> any PassedAnswerEncoder {
+    ) throws(RelayError) -> any PassedAnswerEncoder {
         let isOllama = kind == .ollama
         // A server of the kind `openai` checks the members itself.
         let members = try RequestDraft(body, isOllama ? Self.fields : [], others: .passed).body

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdRelay
 
 /// OpenAI's API: chat completions, completions, embeddings and models; and Open Responses, which has the same errors.
 struct OpenAIDoor: DoorDialect {
@@ -27,10 +28,10 @@ struct OpenAIDoor: DoorDialect {
         ]
     }
 
-    private static let noAddition = DoorFault.invalid(
+    private static let noAddition = RelayError.invalid(
         "Items cannot be added to an existing conversation: send them as items of POST /v1/conversations, or as the input of a response "
             + "with this conversation.")
-    private static let noDeletion = DoorFault.invalid(
+    private static let noDeletion = RelayError.invalid(
         "Single items cannot be deleted, because replies follow them: delete the response with DELETE /v1/responses/:id, or the "
             + "conversation.")
 

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// `/v1/embeddings`.
 struct OpenAIEmbeddings: PassTranslator {
@@ -25,7 +26,7 @@ struct OpenAIEmbeddings: PassTranslator {
         }
     }
 
-    func ollamaBody(of body: [UInt8], asking name: String) throws(DoorFault) -> [UInt8] {
+    func ollamaBody(of body: [UInt8], asking name: String) throws(RelayError) -> [UInt8] {
         let draft = try RequestDraft(body, Self.fields, others: .passed)
         guard let input = draft.body["input"] else { throw .invalid("input is missing.", "input") }
         if input.string == nil {
@@ -41,7 +42,7 @@ struct OpenAIEmbeddings: PassTranslator {
 
     func makeEncoder(
         for body: [UInt8], at kind: UpstreamDescription.Kind, _ context: PassContext
-    ) throws(DoorFault) -> any PassedAnswerEncoder {
+    ) throws(RelayError) -> any PassedAnswerEncoder {
         guard kind == .ollama else { return WholePassedAnswer() }
         let isBase64: Bool
         switch try RequestDraft(body, Self.fields, others: .passed).body.string("encoding_format") {

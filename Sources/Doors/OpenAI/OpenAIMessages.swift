@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// The messages of `/v1/chat/completions`.
 enum OpenAIMessages {
@@ -11,7 +12,7 @@ enum OpenAIMessages {
     ]
 
     /// Translates `messages`.
-    static func translate(_ body: DoorMembers) throws(DoorFault) -> [ModelMessage] {
+    static func translate(_ body: DoorMembers) throws(RelayError) -> [ModelMessage] {
         guard let list = try body.array("messages", atMost: ChatRequest.maximumMessages) else {
             throw .invalid("messages is missing.", "messages")
         }
@@ -30,7 +31,7 @@ enum OpenAIMessages {
 
     private static func translate(
         _ message: DoorMembers, in path: String, tools: inout [ExactText: String]
-    ) throws(DoorFault) -> ModelMessage {
+    ) throws(RelayError) -> ModelMessage {
         try message.require(only: members, in: path)
         guard let role = try message.string("role", in: path) else {
             throw .invalid("\(path)role is missing.", "\(path)role")
@@ -61,7 +62,7 @@ enum OpenAIMessages {
 
     private static func add(
         content message: DoorMembers, to builder: inout MessageBuilder, in path: String
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         guard let content = message["content"] else { return }
         if let text = content.string {
             builder.text = text
@@ -84,7 +85,7 @@ enum OpenAIMessages {
 
     private static func add(
         image part: DoorMembers, to builder: inout MessageBuilder, in path: String
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         let path = path + ".image_url"
         if let url = part["image_url"]?.string {
             try builder.add(imageURL: url, in: path)
@@ -101,7 +102,7 @@ enum OpenAIMessages {
 
     private static func add(
         calls message: DoorMembers, to builder: inout MessageBuilder, in path: String, tools: inout [ExactText: String]
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         for (index, value) in (try message.array("tool_calls", in: path) ?? []).enumerated() {
             let path = "\(path)tool_calls[\(index)]"
             guard let call = value.members(), let function = try call.object("function", in: path + "."),

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// Translates requests that are passed on to a model server outside of all conversations, and their answers, by the kind of that server.
 ///
@@ -15,14 +16,14 @@ public protocol PassTranslator: Sendable {
     func path(at kind: UpstreamDescription.Kind) -> String?
 
     /// The body of a request to a server of the kind `ollama` that has the model under `name`.
-    func ollamaBody(of body: [UInt8], asking name: String) throws(DoorFault) -> [UInt8]
+    func ollamaBody(of body: [UInt8], asking name: String) throws(RelayError) -> [UInt8]
 
     /// Makes the encoder of the answer of a server of a kind.
     ///
     /// - Parameter body: the body of the request, which was translated before.
     func makeEncoder(
         for body: [UInt8], at kind: UpstreamDescription.Kind, _ context: PassContext
-    ) throws(DoorFault) -> any PassedAnswerEncoder
+    ) throws(RelayError) -> any PassedAnswerEncoder
 }
 
 /// What the answer to a request that is passed on says about the request.

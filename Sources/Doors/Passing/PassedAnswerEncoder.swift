@@ -1,9 +1,10 @@
 import ChatterdBasics
+import ChatterdRelay
 
 /// Turns the bytes of a model server's answer into those of a door, in pieces of any size. Pure: no I/O and no clock.
 public protocol PassedAnswerEncoder: Sendable {
     /// The type of a streamed answer. `nil` for an answer in one piece, whose output counts only after `end`, as JSON.
-    var streamType: DoorStreamType? { get }
+    var streamType: StreamType? { get }
 
     /// The bytes that the encoder holds.
     var heldSize: Int { get }
@@ -17,7 +18,7 @@ public protocol PassedAnswerEncoder: Sendable {
     mutating func end(to output: inout ByteBuffer) throws(PassedAnswerProblem)
 
     /// Appends the end of a stream with an error.
-    func fail(_ fault: DoorFault, to output: inout ByteBuffer)
+    func fail(_ error: RelayError, to output: inout ByteBuffer)
 }
 
 /// The reason why an answer cannot be passed on.

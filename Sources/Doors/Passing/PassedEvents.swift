@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdRelay
 
 /// The events of a server of the kind `openai`, passed on one by one. The stream is over with `[DONE]`, and not before.
 struct PassedEvents: PassedAnswerEncoder {
@@ -16,7 +17,7 @@ struct PassedEvents: PassedAnswerEncoder {
         events = EventDecoder(limits: limits, readsErrorField: true)
     }
 
-    var streamType: DoorStreamType? { .events }
+    var streamType: StreamType? { .events }
     /// The event that has begun.
     var heldSize: Int { events.heldSize }
 
@@ -55,8 +56,8 @@ struct PassedEvents: PassedAnswerEncoder {
         guard isDone else { throw .incomplete }
     }
 
-    func fail(_ fault: DoorFault, to output: inout ByteBuffer) {
-        output.append(eventOf: fault)
+    func fail(_ error: RelayError, to output: inout ByteBuffer) {
+        output.append(eventOf: error)
     }
 }
 
@@ -70,9 +71,9 @@ extension ByteBuffer {
     }
 
     /// Appends an error as the last event of one of OpenAI's streams.
-    mutating func append(eventOf fault: DoorFault) {
+    mutating func append(eventOf error: RelayError) {
         append("data: ")
-        OpenAIDoor().append(fault, to: &self)
+        OpenAIDoor().append(DoorFault(error), to: &self)
         append("\n\n")
     }
 }

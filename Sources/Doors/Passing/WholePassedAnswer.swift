@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdRelay
 
 /// An answer in one piece, which is translated when it is complete.
 struct WholePassedAnswer: PassedAnswerEncoder {
@@ -13,7 +14,7 @@ struct WholePassedAnswer: PassedAnswerEncoder {
         self.translate = translate
     }
 
-    var streamType: DoorStreamType? { nil }
+    var streamType: StreamType? { nil }
     /// The body, and its translation.
     var heldSize: Int { 3 * body.count }
 
@@ -31,7 +32,7 @@ struct WholePassedAnswer: PassedAnswerEncoder {
         try translate(try DoorMembers(answer: body.array), &output)
     }
 
-    func fail(_ fault: DoorFault, to output: inout ByteBuffer) {}
+    func fail(_ error: RelayError, to output: inout ByteBuffer) {}
 }
 
 extension DoorMembers {

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdRelay
 
 /// The members of an object in a request, in their order; those that are null count as absent.
 struct DoorMembers {
@@ -22,21 +23,21 @@ struct DoorMembers {
     /// The text of a member; `nil` if it is absent.
     ///
     /// - Throws: the fault of another type. `path` leads to the object, such as `messages[2].`.
-    func string(_ name: String, in path: String = "") throws(DoorFault) -> String? {
+    func string(_ name: String, in path: String = "") throws(RelayError) -> String? {
         guard let value = values[name] else { return nil }
         guard let text = value.string else { throw .wrongType(path + name, "a string") }
         return text
     }
 
     /// The boolean of a member; `nil` if it is absent.
-    func boolean(_ name: String, in path: String = "") throws(DoorFault) -> Bool? {
+    func boolean(_ name: String, in path: String = "") throws(RelayError) -> Bool? {
         guard let value = values[name] else { return nil }
         guard let boolean = value.boolean else { throw .wrongType(path + name, "true or false") }
         return boolean
     }
 
     /// The members of a member; `nil` if it is absent.
-    func object(_ name: String, in path: String = "") throws(DoorFault) -> DoorMembers? {
+    func object(_ name: String, in path: String = "") throws(RelayError) -> DoorMembers? {
         guard let value = values[name] else { return nil }
         guard let members = value.members() else { throw .wrongType(path + name, "an object") }
         return members
@@ -45,7 +46,7 @@ struct DoorMembers {
     /// The elements of a member; `nil` if it is absent.
     func array(
         _ name: String, in path: String = "", atMost limit: Int = DoorValue.maximumMembers
-    ) throws(DoorFault) -> [DoorValue]? {
+    ) throws(RelayError) -> [DoorValue]? {
         guard let value = values[name] else { return nil }
         guard let elements = value.elements(atMost: limit) else {
             throw .wrongType(path + name, "an array of at most \(limit) elements")
@@ -54,7 +55,7 @@ struct DoorMembers {
     }
 
     /// Throws if the object has other members than the known ones.
-    func require(only known: Set<String>, in path: String = "") throws(DoorFault) {
+    func require(only known: Set<String>, in path: String = "") throws(RelayError) {
         if let name = names.first(where: { name in !known.contains { $0 == name } }) {
             throw .unsupported(path + name, "chatterd does not know it.")
         }
@@ -68,7 +69,7 @@ extension DoorMembers {
     /// conversation lasts: the text becomes the member `arguments` of an object.
     ///
     /// - Throws: `wrongType` for another value than an object, a text and `null`.
-    func arguments(in path: String) throws(DoorFault) -> [UInt8] {
+    func arguments(in path: String) throws(RelayError) -> [UInt8] {
         guard let value = self["arguments"] else { return Self.noArguments }
         if value.kind == .object { return value.json }
         guard let text = value.string else {

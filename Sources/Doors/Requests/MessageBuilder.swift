@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// Builds a message in chatterd's own form, which is Ollama's.
 struct MessageBuilder {
@@ -26,7 +27,7 @@ struct MessageBuilder {
     /// Adds an image: a URL, Base64, or a data URL (RFC 2397), of which the Base64 is kept. Its first bytes tell the type.
     ///
     /// - Throws: the fault of a data URL that is not in Base64.
-    mutating func add(imageURL url: String, in path: String) throws(DoorFault) {
+    mutating func add(imageURL url: String, in path: String) throws(RelayError) {
         guard url.prefix(5).lowercased() == "data:" else {
             images.append(url)
             return

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// A request to a model as it grows out of the body of a request to a door.
 struct RequestDraft {
@@ -25,7 +26,7 @@ struct RequestDraft {
     /// Reads a body, and treats its members by a table, except those that the dialect translates itself.
     ///
     /// - Throws: the fault of a body that is not an object, and of refused members.
-    init(_ bytes: [UInt8], _ fields: [DoorField], others: Others) throws(DoorFault) {
+    init(_ bytes: [UInt8], _ fields: [DoorField], others: Others) throws(RelayError) {
         let value: DoorValue
         do throws(JSONError) {
             value = try DoorValue(bytes)
@@ -58,7 +59,7 @@ struct RequestDraft {
         }
     }
 
-    private mutating func treat(_ value: DoorValue, by field: DoorField) throws(DoorFault) {
+    private mutating func treat(_ value: DoorValue, by field: DoorField) throws(RelayError) {
         switch field.treatment {
         case .passed: pass(field.name, value.json)
         case .option(let name): option(name, value.json)
@@ -89,7 +90,7 @@ struct RequestDraft {
     /// The body of a request to an Ollama that is passed on: its name for the model, these members, and those that were treated.
     ///
     /// - Throws: the fault of a name that a model server could confuse with another one.
-    consuming func ollamaBody(asking name: String, with members: [RawMember]) throws(DoorFault) -> [UInt8] {
+    consuming func ollamaBody(asking name: String, with members: [RawMember]) throws(RelayError) -> [UInt8] {
         let treated = try finish().passThrough
         var body = ByteBuffer()
         body.append("{\"model\":")
@@ -103,7 +104,7 @@ struct RequestDraft {
     /// The request, when all members are treated.
     ///
     /// - Throws: the fault of a name that a model server could confuse with another one.
-    consuming func finish() throws(DoorFault) -> ChatRequest {
+    consuming func finish() throws(RelayError) -> ChatRequest {
         var members = passThrough
         if !options.isEmpty {
             // A client of another API may send options for an Ollama as well. The members of its own API count.
@@ -124,7 +125,7 @@ struct RequestDraft {
     }
 
     /// The members of a passed member `options`.
-    private static func options(in members: [RawMember]) throws(DoorFault) -> [RawMember] {
+    private static func options(in members: [RawMember]) throws(RelayError) -> [RawMember] {
         guard let options = members.last(where: { $0.key == "options" }) else { return [] }
         do throws(JSONError) {
             return try RawMember.members(of: options.value)

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// The body of a request that creates or changes a conversation of Open Responses. Its metadata has one member: the title.
 public struct ConversationBody: Sendable {
@@ -9,7 +10,7 @@ public struct ConversationBody: Sendable {
     public private(set) var messages: [ModelMessage] = []
 
     /// Reads the body of a request for a new conversation; it may be empty.
-    public init(creating body: [UInt8]) throws(DoorFault) {
+    public init(creating body: [UInt8]) throws(RelayError) {
         if body.isEmpty { return }
         let members = try Self.members(of: body, ["metadata", "items"])
         change = try Self.title(members)
@@ -19,7 +20,7 @@ public struct ConversationBody: Sendable {
     }
 
     /// Reads the body of a request for a change.
-    public init(changing body: [UInt8]) throws(DoorFault) {
+    public init(changing body: [UInt8]) throws(RelayError) {
         let members = try Self.members(of: body, ["metadata"])
         guard members["metadata"] != nil else { throw .invalid("metadata is missing.", "metadata") }
         change = try Self.title(members)
@@ -27,7 +28,7 @@ public struct ConversationBody: Sendable {
         if change == .unchanged { change = .removed }
     }
 
-    private static func members(of body: [UInt8], _ known: Set<String>) throws(DoorFault) -> DoorMembers {
+    private static func members(of body: [UInt8], _ known: Set<String>) throws(RelayError) -> DoorMembers {
         let value: DoorValue
         do throws(JSONError) {
             value = try DoorValue(body)
@@ -39,7 +40,7 @@ public struct ConversationBody: Sendable {
         return members
     }
 
-    private static func title(_ members: DoorMembers) throws(DoorFault) -> ConversationChange.Title {
+    private static func title(_ members: DoorMembers) throws(RelayError) -> ConversationChange.Title {
         guard let metadata = try members.object("metadata"), !metadata.names.isEmpty else { return .unchanged }
         if let name = metadata.names.first(where: { $0 != "title" }) {
             throw .unsupported("metadata.\(name)", "a conversation has only a title.")

@@ -50,7 +50,7 @@ struct OpenResponses: ChatTranslator {
         DoorField("service_tier", .passed), DoorField("user", .passed),
     ]
 
-    func request(_ body: [UInt8]) throws(DoorFault) -> DoorRequest {
+    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
         var draft = try RequestDraft(body, Self.fields, others: .passed)
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
@@ -82,7 +82,7 @@ struct OpenResponses: ChatTranslator {
     }
 
     /// Checks the members that only have one harmless form.
-    private static func checkOptions(_ members: DoorMembers) throws(DoorFault) {
+    private static func checkOptions(_ members: DoorMembers) throws(RelayError) {
         let options = try members.object("stream_options")
         try options?.require(only: ["include_obfuscation"], in: "stream_options.")
         if try options?.boolean("include_obfuscation", in: "stream_options.") == true {
@@ -95,7 +95,7 @@ struct OpenResponses: ChatTranslator {
         }
     }
 
-    private static func continuation(_ members: DoorMembers) throws(DoorFault) -> DoorRequest.Continuation? {
+    private static func continuation(_ members: DoorMembers) throws(RelayError) -> DoorRequest.Continuation? {
         let conversation = try Self.conversation(members)
         guard let previous = try members.string("previous_response_id") else {
             return conversation.map { .conversation($0) }
@@ -104,15 +104,15 @@ struct OpenResponses: ChatTranslator {
             throw .unsupported("previous_response_id", "leave it out beside conversation.")
         }
         guard let id = ReplyID(response: previous) else {
-            throw DoorFault(
-                status: 404, code: "reply_not_found", message: "There is no response \(previous).",
-                parameter: "previous_response_id")
+            var error = RelayError(.replyNotFound, "There is no response \(previous).")
+            error.parameter = "previous_response_id"
+            throw error
         }
         return .reply(id)
     }
 
     /// The name of the conversation: a text, or an object with it.
-    private static func conversation(_ members: DoorMembers) throws(DoorFault) -> String? {
+    private static func conversation(_ members: DoorMembers) throws(RelayError) -> String? {
         guard let value = members["conversation"] else { return nil }
         if let name = value.string { return name }
         guard let object = value.members(), let name = try object.string("id", in: "conversation.") else {
@@ -123,8 +123,8 @@ struct OpenResponses: ChatTranslator {
 
     func makeEncoder(_ context: AnswerContext) -> any AnswerEncoder { ResponseEventEncoder(context) }
 
-    /// A stopped answer is a response too: its status says so.
-    var presentsStoppedAnswers: Bool { true }
+    /// A failed and a stopped answer are responses too: their status says so.
+    var presentsAnyEnding: Bool { true }
 
     func append(_ answer: WholeAnswer, _ context: AnswerContext, to body: inout ByteBuffer) {
         let output = ResponseOutput(

@@ -6,8 +6,7 @@ import ChatterdRelay
 /// The items come in the order of the stored answer: reasoning, text, calls. Calls wait for the end of the answer. Reasoning that comes after
 /// the text has begun is in no event, but in the response when it is retrieved.
 struct ResponseEventEncoder: AnswerEncoder {
-    static let contentType = DoorStreamType.events
-    static let presentsAnyEnding = true
+    static let contentType = StreamType.events
 
     /// The item that is open.
     private enum Item {
@@ -113,7 +112,8 @@ struct ResponseEventEncoder: AnswerEncoder {
         last = number
     }
 
-    mutating func end(_ line: Span<UInt8>, to buffer: inout ByteBuffer) {
+    mutating func end(_ ending: ReplyEnding, at position: ReplyPosition, to buffer: inout ByteBuffer) {
+        let line = ending.lastEvent.span
         if let parts = AnswerParts(line), !parts.isError {
             let ends = (sizes.thinking + parts.thinking.decodedSize, sizes.text + parts.text.decodedSize)
             append(parts, upTo: ends, to: &buffer)
@@ -127,11 +127,11 @@ struct ResponseEventEncoder: AnswerEncoder {
 
     /// Appends an error without an end: the response itself continues. It has the number of the event before it, so that a client which
     /// continues there misses nothing.
-    mutating func fail(_ fault: DoorFault, to buffer: inout ByteBuffer) {
+    mutating func fail(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
         buffer.append("event: error\ndata: {\"type\":\"error\",\"sequence_number\":")
         buffer.append(decimal: last)
         buffer.append(",\"error\":")
-        OpenAIDoor().append(errorOf: fault, to: &buffer)
+        OpenAIDoor().append(errorOf: DoorFault(error), to: &buffer)
         buffer.append("}\n\n")
     }
 

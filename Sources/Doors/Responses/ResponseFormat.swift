@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdRelay
 
 /// `text` of a request for a response.
 struct ResponseFormat {
@@ -10,7 +11,7 @@ struct ResponseFormat {
     private var responseFormat: [UInt8]?
     private var verbosity: [UInt8]?
 
-    init(_ members: DoorMembers) throws(DoorFault) {
+    init(_ members: DoorMembers) throws(RelayError) {
         let text = try members.object("text")
         try text?.require(only: ["format", "verbosity"], in: "text.")
         repeated.append("{\"format\":")
@@ -30,7 +31,7 @@ struct ResponseFormat {
         repeated.append("}")
     }
 
-    private mutating func read(_ value: DoorMembers) throws(DoorFault) {
+    private mutating func read(_ value: DoorMembers) throws(RelayError) {
         let path = "text.format."
         switch try value.string("type", in: path) {
         case "text": repeated.append(#"{"type":"text"}"#)

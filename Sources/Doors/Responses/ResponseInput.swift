@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdLanguageModels
+import ChatterdRelay
 
 /// The items of `input`, which become messages. Items of the model that follow each other (reasoning, a message, calls) are one message, as
 /// a reply is stored.
@@ -20,13 +21,13 @@ struct ResponseInput {
     private var tools: [ExactText: String] = [:]
 
     /// Translates `input`.
-    static func translate(_ body: DoorMembers) throws(DoorFault) -> [ModelMessage] {
+    static func translate(_ body: DoorMembers) throws(RelayError) -> [ModelMessage] {
         guard let input = body["input"] else { throw .invalid("input is missing.", "input") }
         return try translate(items: input, "input")
     }
 
     /// Translates a text, which is a message of the user, or an array of items.
-    static func translate(items value: DoorValue, _ path: String) throws(DoorFault) -> [ModelMessage] {
+    static func translate(items value: DoorValue, _ path: String) throws(RelayError) -> [ModelMessage] {
         if let text = value.string { return [ModelMessage(role: "user", content: text)] }
         guard let items = value.elements(atMost: ChatRequest.maximumMessages) else {
             throw .wrongType(path, "a string or an array of at most \(ChatRequest.maximumMessages) items")
@@ -42,7 +43,7 @@ struct ResponseInput {
         return input.messages
     }
 
-    private mutating func add(_ item: DoorMembers, in path: String) throws(DoorFault) {
+    private mutating func add(_ item: DoorMembers, in path: String) throws(RelayError) {
         // Items from earlier answers have an id and a status, which mean nothing in a request.
         let common: Set<String> = ["type", "id", "status"]
         switch try item.string("type", in: path) {
@@ -75,7 +76,7 @@ struct ResponseInput {
         }
     }
 
-    private mutating func add(message item: DoorMembers, in path: String) throws(DoorFault) {
+    private mutating func add(message item: DoorMembers, in path: String) throws(RelayError) {
         let role = try Self.required(item, "role", in: path)
         var builder = MessageBuilder(role == "developer" ? "system" : role)
         switch role {
@@ -93,7 +94,7 @@ struct ResponseInput {
         messages.append(builder.build())
     }
 
-    private mutating func add(call item: DoorMembers, in path: String) throws(DoorFault) {
+    private mutating func add(call item: DoorMembers, in path: String) throws(RelayError) {
         let id = try Self.required(item, "call_id", in: path)
         let name = try Self.required(item, "name", in: path)
         tools[id] = name
@@ -115,7 +116,7 @@ struct ResponseInput {
 
     // MARK: - Parts
 
-    private static func required(_ item: DoorMembers, _ name: String, in path: String) throws(DoorFault) -> String {
+    private static func required(_ item: DoorMembers, _ name: String, in path: String) throws(RelayError) -> String {
         guard let text = try item.string(name, in: path) else {
             throw .invalid("\(path)\(name) is missing.", "\(path)\(name)")
         }
@@ -125,7 +126,7 @@ struct ResponseInput {
     /// The texts of the parts of one type in a member, joined.
     private static func texts(
         of item: DoorMembers, _ name: String, _ type: String, in path: String
-    ) throws(DoorFault) -> String {
+    ) throws(RelayError) -> String {
         var text = ""
         for (index, value) in (try item.array(name, in: path) ?? []).enumerated() {
             let path = "\(path)\(name)[\(index)]"
@@ -140,7 +141,7 @@ struct ResponseInput {
     /// Adds a text, or parts with texts and images.
     private static func add(
         content item: DoorMembers, _ name: String, to builder: inout MessageBuilder, in path: String
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         guard let content = item[name] else { throw .invalid("\(path)\(name) is missing.", "\(path)\(name)") }
         if let text = content.string {
             builder.text = text
@@ -164,7 +165,7 @@ struct ResponseInput {
 
     private static func add(
         image part: DoorMembers, to builder: inout MessageBuilder, in path: String
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         try part.require(only: ["type", "image_url", "detail"], in: path + ".")
         if let detail = try part.string("detail", in: path + "."), detail != "auto" {
             throw .unsupported(path + ".detail", "model servers choose it.")

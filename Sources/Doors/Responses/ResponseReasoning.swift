@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdRelay
 
 /// `reasoning` of a request for a response.
 struct ResponseReasoning {
@@ -6,7 +7,7 @@ struct ResponseReasoning {
     private(set) var repeated = ByteBuffer()
     private var effort: String?
 
-    init(_ members: DoorMembers) throws(DoorFault) {
+    init(_ members: DoorMembers) throws(RelayError) {
         let reasoning = try members.object("reasoning")
         try reasoning?.require(only: ["effort", "summary"], in: "reasoning.")
         effort = try reasoning?.string("effort", in: "reasoning.")

@@ -13,7 +13,7 @@ struct ResponseRepetition {
     init(
         _ members: DoorMembers, _ tools: ResponseTools, _ format: ResponseFormat, _ reasoning: ResponseReasoning,
         _ continuation: DoorRequest.Continuation?, isStored: Bool, isBackground: Bool
-    ) throws(DoorFault) {
+    ) throws(RelayError) {
         let instructions = try members.string("instructions")
         var repeated = ByteBuffer()
         func member(_ name: StaticString, _ json: [UInt8]) {
@@ -72,7 +72,7 @@ struct ResponseRepetition {
     }
 
     /// The member `metadata`, checked and without members that are null or repeated.
-    private static func metadata(_ members: DoorMembers) throws(DoorFault) -> [UInt8] {
+    private static func metadata(_ members: DoorMembers) throws(RelayError) -> [UInt8] {
         guard let metadata = try members.object("metadata") else { return Array("{}".utf8) }
         guard metadata.names.count <= maximumMetadata else {
             throw .invalid("metadata has more than \(maximumMetadata) members.", "metadata")

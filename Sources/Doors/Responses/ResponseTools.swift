@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdRelay
 
 /// `tools` and `tool_choice` of a request for a response.
 struct ResponseTools {
@@ -14,7 +15,7 @@ struct ResponseTools {
     /// `tool_choice` for the model server; `nil` for its own choice.
     private var choice: [UInt8]?
 
-    init(_ members: DoorMembers) throws(DoorFault) {
+    init(_ members: DoorMembers) throws(RelayError) {
         repeated.append("[")
         for (index, value) in (try members.array("tools", atMost: Self.maximumTools) ?? []).enumerated() {
             let path = "tools[\(index)]"
@@ -25,7 +26,7 @@ struct ResponseTools {
         if let value = members["tool_choice"] { try choose(value) }
     }
 
-    private mutating func add(_ tool: DoorMembers, in path: String) throws(DoorFault) {
+    private mutating func add(_ tool: DoorMembers, in path: String) throws(RelayError) {
         guard try tool.string("type", in: path) == "function" else {
             throw .unsupported("\(path)type", "chatterd runs no tools: use function.")
         }
@@ -66,7 +67,7 @@ struct ResponseTools {
         }
     }
 
-    private mutating func choose(_ value: DoorValue) throws(DoorFault) {
+    private mutating func choose(_ value: DoorValue) throws(RelayError) {
         repeatedChoice = value.json
         if let mode = value.string {
             try choose(mode: mode, "tool_choice")
@@ -98,7 +99,7 @@ struct ResponseTools {
         }
     }
 
-    private mutating func choose(mode: String, _ path: String) throws(DoorFault) {
+    private mutating func choose(mode: String, _ path: String) throws(RelayError) {
         switch mode {
         case "auto": break
         case "required": choice = Array(#""required""#.utf8)

@@ -47,10 +47,7 @@ struct DoorConversationRoutes: Sendable {
         let owner = try principal.requiredOwner(of: request)
         responder.annotate(Annotation.appID, owner.app)
         guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
-        guard
-            let body = await read(
-                request, responder, { (bytes) throws(DoorFault) in try ConversationBody(creating: bytes) })
-        else { return }
+        let body = try await read(request) { (bytes) throws(RelayError) in try ConversationBody(creating: bytes) }
         request.body.releaseBytes()
         let key = ConversationKey(owner, name: "conv_" + ConversationKey.randomName())
         try principal.check(key)
@@ -71,10 +68,7 @@ struct DoorConversationRoutes: Sendable {
         _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) {
         let key = try principal.conversation(ofPath: request)
-        guard
-            let body = await read(
-                request, responder, { (bytes) throws(DoorFault) in try ConversationBody(changing: bytes) })
-        else { return }
+        let body = try await read(request) { (bytes) throws(RelayError) in try ConversationBody(changing: bytes) }
         responder.respond(try await services[request].catalogue.change(key, ConversationChange(title: body.change)))
     }
 
@@ -129,18 +123,11 @@ struct DoorConversationRoutes: Sendable {
         return (await ItemList.listing(rows), reservation)
     }
 
-    /// Reads a body; answers with the fault and returns `nil` if that is impossible.
     private func read(
-        _ request: Request, _ responder: Responder,
-        _ body: @escaping @Sendable ([UInt8]) throws(DoorFault) -> ConversationBody
-    ) async -> ConversationBody? {
+        _ request: Request, _ body: @escaping @Sendable ([UInt8]) throws(RelayError) -> ConversationBody
+    ) async throws(RelayError) -> ConversationBody {
         let bytes = request.body.bytes
-        do throws(DoorFault) {
-            return try await LongWork.run(on: bytes.count) { () throws(DoorFault) in try body(bytes) }
-        } catch {
-            responder.refuse(error)
-            return nil
-        }
+        return try await LongWork.run(on: bytes.count) { () throws(RelayError) in try body(bytes) }
     }
 }
 

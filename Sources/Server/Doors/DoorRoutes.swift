@@ -11,7 +11,7 @@ import ChatterdSockets
 /// The handlers of the paths of doors: docs/doors.md.
 struct DoorRoutes: Sendable {
     let services: ShardedServices
-    let sender: DoorSender
+    let sender: AnswerSender
     let passing: PromptRoute
     let memory: MemoryBudget
     let conversations: DoorMemory
@@ -38,7 +38,7 @@ struct DoorRoutes: Sendable {
     ) async throws(RelayError) {
         switch endpoint.operation {
         case .ask(let translator): try await ask(request, responder, principal, translator, endpoint)
-        case .count(let translator): await count(request, responder, translator)
+        case .count(let translator): try await count(request, responder, translator)
         case .models(let lister): await list(request, responder, principal, lister)
         case .model(let lister): await describe(request.parameter ?? "", request, responder, principal, lister)
         case .show(let lister): try await show(request, responder, principal, lister, endpoint)
@@ -50,7 +50,7 @@ struct DoorRoutes: Sendable {
         case .translate(let translator):
             try await passing.pass(request, responder, principal, as: translator, at: endpoint.path)
         case .change(let change): await ollamaModels.change(change, at: endpoint, request, responder, principal)
-        case .refuse(let fault): responder.refuse(fault)
+        case .refuse(let error): throw error
         case .version:
             var body = ByteBuffer()
             body.appendJSON { json in json.object { $0.member("version", Version.current) } }
@@ -66,7 +66,7 @@ struct DoorRoutes: Sendable {
         _ endpoint: DoorEndpoint
     ) async throws(RelayError) {
         guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
-        guard var asked = await translate(request, responder, translator) else { return }
+        var asked = try await translate(request, translator)
         let model = try self.model(of: asked.chat)
         guard !asked.isPassed else {
             if let answer = asked.loadAnswer, await isWithoutOllama(model, request) {
@@ -111,14 +111,14 @@ struct DoorRoutes: Sendable {
             prompt = try await service.chat.accept(asked.chat, in: conversation, key: key, meter: principal.meter)
         }
         request.body.release()
-        var form = DoorForm(
-            translator: translator, stream: asked.chat.stream, includesUsage: asked.includesUsage, model: model,
-            conversation: named.flatMap { $0.isStateless ? nil : $0.name })
-        (form.kept, form.isBackground) = (kept, asked.isBackground)
+        var form = AnswerForm(translator, isStreamed: asked.chat.stream)
+        (form.model, form.includesUsage, form.kept) = (model, asked.includesUsage, kept)
+        form.conversation = named.flatMap { $0.isStateless ? nil : $0.name }
+        form.isBackground = asked.isBackground
         let watch = service.watch(principal)
         switch prompt {
         case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)
-        case .known(let reply) where form.isBackground && !form.stream:
+        case .known(let reply) where form.isBackground && !form.isStreamed:
             try await responses.describe(reply, for: principal, to: responder, by: service)
         case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
         }
@@ -144,23 +144,18 @@ struct DoorRoutes: Sendable {
         responder.respond(json: body)
     }
 
-    /// Translates the body; answers with the fault and returns `nil` if that is impossible.
     private func translate(
-        _ request: Request, _ responder: Responder, _ translator: any ChatTranslator
-    ) async -> DoorRequest? {
+        _ request: Request, _ translator: any ChatTranslator
+    ) async throws(RelayError) -> DoorRequest {
         let body = request.body.bytes
-        do throws(DoorFault) {
-            return try await LongWork.run(on: body.count) { () throws(DoorFault) in try translator.request(body) }
-        } catch {
-            responder.refuse(error)
-            return nil
-        }
+        return try await LongWork.run(on: body.count) { () throws(RelayError) in try translator.request(body) }
     }
 
     /// Answers with an estimate of the tokens of a request.
-    private func count(_ request: Request, _ responder: Responder, _ translator: any ChatTranslator) async {
-        guard let asked = await translate(request, responder, translator) else { return }
-        let chat = asked.chat
+    private func count(
+        _ request: Request, _ responder: Responder, _ translator: any ChatTranslator
+    ) async throws(RelayError) {
+        let chat = try await translate(request, translator).chat
         let bytes =
             chat.messages.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
             + chat.passThrough.reduce(0) { $0 + ($1.key == "tools" ? $1.value.count : 0) }

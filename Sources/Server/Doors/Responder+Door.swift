@@ -8,19 +8,12 @@ extension Responder {
     /// The door of the request; `nil` for chatterd's own paths.
     var door: Door? { Door(rawValue: errorForm) }
 
-    /// Answers with a fault in the form of the door.
-    func refuse(_ fault: DoorFault, fields: Fields = [:]) {
-        annotate(Annotation.code, fault.code)
-        let dialect = (door ?? .openAI).dialect
-        var body = ByteBuffer()
-        dialect.append(fault, to: &body)
-        respond(Status(dialect.status(of: fault)) ?? .internalServerError, json: body, fields: fields)
-    }
-
     /// The error in the words of the door's original, if clients compare them.
     func worded(_ error: RelayError, model: String) -> RelayError {
         guard let message = door?.dialect.message(of: error.code.rawValue, model: model) else { return error }
-        return RelayError(error.code, message, detail: error.detail.isEmpty ? error.message : error.detail)
+        var worded = RelayError(error.code, message, detail: error.detail.isEmpty ? error.message : error.detail)
+        worded.retryAfter = error.retryAfter
+        return worded
     }
 
     /// The lister of the door of the request, if that has one for all paths.
@@ -28,11 +21,6 @@ extension Responder {
 }
 
 extension DoorFault {
-    /// The fault of an error.
-    init(_ error: RelayError) {
-        self.init(status: error.code.status.code, code: error.code.rawValue, message: error.message)
-    }
-
     /// The fault of a refusal of the HTTP layer.
     init(_ refusal: Refusal) {
         self.init(status: refusal.status.code, code: refusal.code, message: refusal.message)

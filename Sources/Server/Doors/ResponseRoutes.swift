@@ -11,7 +11,7 @@ import ChatterdSockets
 /// The handlers of the paths below `/v1/responses`: docs/doors.md. A response is a reply.
 struct ResponseRoutes: Sendable {
     let services: ShardedServices
-    let sender: DoorSender
+    let sender: AnswerSender
     let memory: MemoryBudget
 
     /// The scope that an operation needs.
@@ -46,16 +46,13 @@ struct ResponseRoutes: Sendable {
             return
         }
         var context = try await context(of: reply, for: principal, by: service)
-        do throws(DoorFault) {
-            if let text = request.head.target.queryItem("starting_after") { try context.resume(after: text) }
-        } catch {
-            responder.refuse(error)
-            return
-        }
+        if let text = request.head.target.queryItem("starting_after") { try context.resume(after: text) }
         // A client that has left must not keep the reply running.
         guard responder.isWaiting else { return }
-        await sender.resume(
-            reply, context, as: translator, by: service.chat, to: responder, until: service.watch(principal))
+        var form = AnswerForm(translator, isStreamed: true)
+        (form.kept, form.lastEvent) = (context.kept, context.lastEvent)
+        // From the beginning, because the last events repeat the whole text.
+        await sender.send(reply, as: form, by: service.chat, to: responder, until: service.watch(principal))
     }
 
     /// Stops the response. One that is over stays as it is.

@@ -6,36 +6,6 @@ import ChatterdIdentity
 import ChatterdLanguageModels
 import ChatterdRelay
 
-extension RelayError.Code {
-    /// The status of an error response.
-    var status: Status {
-        switch self {
-        case .invalidRequest, .historyTooLarge, .attachmentsFull, .textFull: .unprocessableContent
-        case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
-        case .conversationReplaced, .conversationExists, .conversationBusy, .replyNotComplete, .idempotencyKeyReused,
-            .upstreamExists:
-            .conflict
-        case .replyNotFound, .conversationNotFound, .upstreamNotFound, .keyNotFound: .notFound
-        case .access(let code):
-            switch code {
-            case .unauthorized: .unauthorized
-            case .forbidden: .forbidden
-            case .rateLimited: .tooManyRequests
-            case .issuerUnavailable: .serviceUnavailable
-            }
-        case .replyNotStored, .textLost, .internal: .internalServerError
-        case .model(let code):
-            switch code {
-            case .modelNotFound: .notFound
-            case .rejected, .unsupported, .contextTooLong: .badRequest
-            case .busy: .serviceUnavailable
-            case .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout: .gatewayTimeout
-            case .unavailable, .answerTooLarge, .failed, .malformed, .incomplete, .unauthorized: .badGateway
-            }
-        }
-    }
-}
-
 extension Responder {
     /// Answers with an error as JSON, in the form of the request's door if it came to one. A 503 and a 429 have `Retry-After`. An
     /// exceeded limit has its numbers, and a busy conversation its running reply, as members and fields.
@@ -56,11 +26,13 @@ extension Responder {
         if let exceeded = error.exceeded {
             fields.add(exceeded.quota)
         }
-        if door != nil {
-            refuse(DoorFault(error), fields: fields)
+        var body = ByteBuffer()
+        if let dialect = door?.dialect {
+            let fault = DoorFault(error)
+            dialect.append(fault, to: &body)
+            respond(Status(dialect.status(of: fault)) ?? .internalServerError, json: body, fields: fields)
             return
         }
-        var body = ByteBuffer()
         body.appendJSON { json in
             json.object { json in
                 json.member("error", error.message)

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
@@ -9,7 +10,7 @@ import ChatterdSockets
 /// `/replies/:id` and the paths below it: docs/api.md.
 struct ReplyRoute: Sendable {
     let services: ShardedServices
-    let sender: ReplySender
+    let sender: AnswerSender
     let memory: MemoryBudget
 
     /// Streams the reply from its start or from the position of the client, or describes it as JSON.
@@ -31,17 +32,20 @@ struct ReplyRoute: Sendable {
             return
         }
         guard request.method != .head else {
-            responder.stream(.ok, fields: ReplySender.streamFields(for: reply.id)).finish()
+            responder.stream(.ok, fields: AnswerSender.fields(of: reply.id).forStream(.events)).finish()
             return
         }
         // A client that has left must not keep the reply running.
         guard responder.isWaiting else { return }
         var start = position ?? ReplyPosition(attempt: reply.attempt)
         start.isEnd = false
-        sender.resume(
-            reply, from: start, showsQueue: showsQueue, by: service, to: responder,
-            until: services[request].watch(principal))
+        let form = AnswerForm(isStreamed: true, showsQueue: showsQueue, retry: Self.reconnection)
+        await sender.send(
+            reply, from: start, as: form, by: service, to: responder, until: services[request].watch(principal))
     }
+
+    /// The reconnection time of a client that has come back, in milliseconds.
+    private static let reconnection: UInt = 1000
 
     /// Stops the reply.
     @Sendable func stop(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
@@ -55,8 +59,8 @@ struct ReplyRoute: Sendable {
     ) async throws(RelayError) {
         let body = try await decode(request)
         let policy = try request.disconnectPolicy(unless: body.onDisconnect)
-        let form = ReplyForm(
-            stream: body.stream, showsQueue: try request.queueEvents(unless: body.queueEvents))
+        let form = AnswerForm(
+            isStreamed: body.stream, showsQueue: try request.queueEvents(unless: body.queueEvents))
         let old = try await find(request, responder, principal)
         try principal.check(model: body.model ?? old.model)
         let reply = try await services[request].chat.regenerate(

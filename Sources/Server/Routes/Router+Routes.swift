@@ -30,7 +30,7 @@ extension Router {
     private mutating func addReplies(
         _ services: ShardedServices, _ process: ProcessServices, _ access: AccessControl
     ) {
-        let sender = ReplySender(process.configuration, memory: process.memory)
+        let sender = AnswerSender(process.configuration, memory: process.memory)
         let chat = ChatRoute(
             services: services, sender: sender, memory: process.memory,
             defaultModel: process.configuration.upstreams.defaultModel)
@@ -40,11 +40,10 @@ extension Router {
             services: services, usage: process.usage, memory: process.memory,
             unsentLimit: process.configuration.streams.unsentLimit)
         on(.post, .llmprompt, for: .chat, access, prompt.answer)
-        let doorSender = DoorSender(process.configuration, memory: process.memory)
-        let responses = ResponseRoutes(services: services, sender: doorSender, memory: process.memory)
+        let responses = ResponseRoutes(services: services, sender: sender, memory: process.memory)
         let limit = process.configuration.store.historyLimit
         let doors = DoorRoutes(
-            services: services, sender: doorSender, passing: prompt, memory: process.memory,
+            services: services, sender: sender, passing: prompt, memory: process.memory,
             conversations: DoorMemory(limit: limit), responses: responses,
             doorConversations: DoorConversationRoutes(
                 services: services, audit: process.access.store, memory: process.memory, limit: limit),

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdConfiguration
+import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity

@@ -1,3 +1,4 @@
+import ChatterdDoors
 import ChatterdHTTP
 import ChatterdRelay
 import Testing

@@ -12,7 +12,7 @@ struct ChatRoute: Sendable {
     static let copies = 5
 
     let services: ShardedServices
-    let sender: ReplySender
+    let sender: AnswerSender
     let memory: MemoryBudget
     /// The model of a prompt that names no model; `nil` if a prompt must name one.
     let defaultModel: String?
@@ -34,14 +34,15 @@ struct ChatRoute: Sendable {
 
     private func accept(
         _ request: Request, _ responder: Responder, _ principal: Principal
-    ) async throws(RelayError) -> (AcceptedPrompt, ReplyForm) {
+    ) async throws(RelayError) -> (AcceptedPrompt, AnswerForm) {
         var (chat, conversation) = try await decode(request, responder, principal, requiringModel: defaultModel == nil)
         if let defaultModel, chat.model.isEmpty {
             chat.model = defaultModel
         }
         try principal.check(model: chat.model)
         chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
-        let form = ReplyForm(stream: chat.stream, showsQueue: try request.queueEvents(unless: chat.queueEvents))
+        let form = AnswerForm(
+            isStreamed: chat.stream, showsQueue: try request.queueEvents(unless: chat.queueEvents))
         let key = try request.idempotencyKey()
         // The reservation stays until the prompt is stored.
         request.body.releaseBytes()

@@ -270,7 +270,7 @@ final class PromptRelay: ExchangeDelegate {
                     output.append("\n")
                     return
                 }
-                form.encoder.fail(DoorFault(error), to: &output)
+                form.encoder.fail(error, to: &output)
             }
             stream.finish()
         } else {

@@ -66,20 +66,13 @@ struct PromptRoute: Sendable {
         let (target, server) = try await services[request].upstreams.server(
             for: prompt.model, of: Set(kinds), otherwise: Self.wrongKind(kinds, path))
         let kind = target.upstream.description.kind
-        let body: [UInt8]
-        let encoder: any PassedAnswerEncoder
         let context = PassContext(
             id: ConversationKey.randomName(), model: prompt.model, seconds: Int(WallClock.seconds()))
-        do throws(DoorFault) {
-            (body, encoder) = try await LongWork.run(on: bytes.count) { () throws(DoorFault) in
-                let body =
-                    kind == .ollama
-                    ? try translator.ollamaBody(of: bytes, asking: target.model) : prompt.body(asking: target.model)
-                return (body, try translator.makeEncoder(for: bytes, at: kind, context))
-            }
-        } catch {
-            responder.refuse(error)
-            return
+        let (body, encoder) = try await LongWork.run(on: bytes.count) { () throws(RelayError) in
+            let body =
+                kind == .ollama
+                ? try translator.ollamaBody(of: bytes, asking: target.model) : prompt.body(asking: target.model)
+            return (body, try translator.makeEncoder(for: bytes, at: kind, context))
         }
         let form = PassedAnswerForm(
             encoder: encoder, countsLines: translator.hasAnswerTokens, held: memory.charge(0))

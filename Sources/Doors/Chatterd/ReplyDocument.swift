@@ -3,12 +3,12 @@ import ChatterdLanguageModels
 import ChatterdRelay
 
 /// A reply as one JSON object, for clients that do not stream it.
-struct ReplyDocument {
+public struct ReplyDocument {
     /// The object.
-    let json: ByteBuffer
+    public let json: ByteBuffer
 
     /// Describes a reply without its text.
-    init(_ reply: ReplyRecord) {
+    public init(_ reply: ReplyRecord) {
         var buffer = ByteBuffer()
         buffer.appendJSON { json in
             json.object { json in
@@ -20,7 +20,7 @@ struct ReplyDocument {
     }
 
     /// Describes a reply with its text so far.
-    init(_ reply: ReplyRecord, _ page: ReplyPage) {
+    public init(_ reply: ReplyRecord, _ page: ReplyPage) {
         // The page is newer than the record.
         let state = page.ending?.state ?? reply.state
         var buffer = ByteBuffer()

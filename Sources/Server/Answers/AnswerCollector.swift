@@ -5,15 +5,12 @@ import ChatterdHTTPServer
 import ChatterdLanguageModels
 import ChatterdRelay
 
-/// Writes a reply as one JSON object, for requests that are not streamed: in the shape of Ollama's, or in the form of a door. Confined to
-/// its shard.
-final class JSONReplyWriter: ReplyListener {
+/// Writes a reply as one JSON object, for requests that are not streamed. Confined to its shard.
+final class AnswerCollector: ReplyListener {
     private let responder: Responder
-    private let model: String
-    /// `Location`, and the quota of the principal.
+    private let translator: any AnswerTranslator
+    private let context: AnswerContext
     private let fields: Fields
-    /// The form of a door, with the context of the answer; `nil` for a request to one of chatterd's own paths.
-    private let form: (translator: any ChatTranslator, context: AnswerContext)?
     private var subscription: ReplySubscription?
     private var registration: RevocableResponses.Registration?
     private var finished: CheckedContinuation<Void, Never>?
@@ -27,12 +24,12 @@ final class JSONReplyWriter: ReplyListener {
     private var isTooLarge = false
 
     init(
-        _ responder: Responder, model: String, fields: Fields, memory: MemoryBudget,
-        form: (translator: any ChatTranslator, context: AnswerContext)? = nil
+        _ responder: Responder, _ translator: any AnswerTranslator, _ context: AnswerContext, fields: Fields,
+        memory: MemoryBudget
     ) {
-        self.form = form
         self.responder = responder
-        self.model = model
+        self.translator = translator
+        self.context = context
         self.fields = fields
         self.memory = memory.charge(0)
     }
@@ -94,26 +91,25 @@ final class JSONReplyWriter: ReplyListener {
     }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        defer { finish() }
-        let event = LastEvent(of: ending)
-        let isPresented = form?.translator.presentsStoppedAnswers == true && ending.state == .cancelled
-        if let error = form == nil || isPresented ? event.error : ending.doorError {
-            responder.refuse(responder.worded(error, model: model), fields: fields)
+        if let error = ending.error {
+            fail(error)
+        } else if ending.state == .cancelled, !translator.presentsAnyEnding {
+            fail(ending.cause ?? .stopped)
         } else if isTooLarge {
-            responder.refuse(
-                RelayError(.overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."),
-                fields: fields)
-        } else if let body = object(endingWith: event.data.span) {
+            fail(
+                RelayError(
+                    .overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."))
+        } else if let body = object(endingWith: ending.lastEvent) {
             responder.respond(json: body, fields: fields, memory: memory)
+            finish()
         } else {
-            responder.refuse(
-                RelayError(.internal, "The answer is stored, but could not be put together."), fields: fields)
+            fail(RelayError(.internal, "The answer is stored, but could not be put together."))
         }
     }
 
     func fail(_ error: RelayError) {
-        defer { finish() }
-        responder.refuse(responder.worded(error, model: model), fields: fields)
+        responder.refuse(responder.worded(error, model: context.model), fields: fields)
+        finish()
     }
 
     /// Reserves memory for more text. If that fails, it drops the text; the reply continues and is stored.
@@ -144,22 +140,14 @@ final class JSONReplyWriter: ReplyListener {
         }
     }
 
-    /// The last line of the reply, with the whole text in its message; `nil` if the line cannot be parsed.
-    private func object(endingWith last: Span<UInt8>) -> ByteBuffer? {
-        guard let fields = try? AnswerLine(last), let message = fields.message else { return nil }
-        append(fields, of: last)
-        let (text, thinking, toolCalls) = (text, thinking, toolCalls)
-        if let form {
-            var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 512)
-            let answer = WholeAnswer(text: text, thinking: thinking, toolCalls: toolCalls, lastLine: last.array)
-            form.translator.append(answer, form.context, to: &body)
-            return body
-        }
-        var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 128)
-        body.append(last.extracting(first: message.lowerBound))
-        body.append(assistantSaying: text.bytes, thinking: thinking.bytes, toolCalls: toolCalls.bytes)
-        body.append(last.extracting(message.upperBound..<last.count))
-        (self.text, self.thinking, self.toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
+    /// The answer in the form of its path; `nil` if the last line cannot be parsed.
+    private func object(endingWith last: [UInt8]) -> ByteBuffer? {
+        guard let fields = try? AnswerLine(last.span), fields.message != nil else { return nil }
+        append(fields, of: last.span)
+        var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 512)
+        let answer = WholeAnswer(text: text, thinking: thinking, toolCalls: toolCalls, lastLine: last)
+        (text, thinking, toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
+        translator.append(answer, context, to: &body)
         return body
     }
 }

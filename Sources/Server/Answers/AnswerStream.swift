@@ -2,29 +2,43 @@ import ChatterdBasics
 import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
+import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdSockets
 
-/// Writes a reply as the stream of a door. Confined to its shard.
+/// Writes a reply as a stream. Confined to its shard.
 ///
 /// The head of the response waits for the first piece of the answer, so that an error before it has a status, as from the original server;
-/// but not longer than the interval of the keep-alives. It does not wait if the door presents errors in its streams as well.
-final class DoorStreamWriter: ReplyListener {
+/// but not longer than the interval of the keep-alives. It does not wait if the form presents errors in its streams as well.
+final class AnswerStream: ReplyListener {
+    /// Limit of unsent output for a slow client when memory is short, in bytes.
+    static let leastUnsent = 32 * 1024
+
+    /// What all streams of a process have in common. An object, because a process has many streams.
+    final class Settings: Sendable {
+        let keepAlive: Duration
+        let unsentLimit: Int
+        let memory: MemoryBudget
+
+        init(keepAlive: Duration, unsentLimit: Int, memory: MemoryBudget) {
+            self.keepAlive = keepAlive
+            self.unsentLimit = unsentLimit
+            self.memory = memory
+        }
+    }
+
     private let responder: Responder
     private var encoder: any AnswerEncoder
+    private let presentsAnyEnding: Bool
     private let model: String
-    /// `Location`, and the quota of the principal.
+    /// The fields of the response besides those of a stream.
     private let fields: Fields
-    private let keepAlive: Duration
-    private let unsentLimit: Int
-    private let memory: MemoryBudget
-    /// The reservation for what the encoder holds.
-    private let held: MemoryReservation
+    private let settings: Settings
     /// The response, once its head is written.
     private var stream: ResponseStream?
     /// Writes the head if no piece of the answer comes in time.
     private var headTimer: DeadlineTimer?
-    /// Whether the client has a piece of the answer, from this stream or an earlier one. It cannot be taken back.
+    /// Whether the client has a piece of the answer, from this stream or an earlier one.
     private var hasContent: Bool
     private var isFull = false
     private var subscription: ReplySubscription?
@@ -33,18 +47,16 @@ final class DoorStreamWriter: ReplyListener {
     private var opened: CheckedContinuation<Void, Never>?
 
     init(
-        _ responder: Responder, _ encoder: any AnswerEncoder, model: String, hasContent: Bool, fields: Fields,
-        keepAlive: Duration, unsentLimit: Int, memory: MemoryBudget
+        _ responder: Responder, _ translator: any AnswerTranslator, _ context: AnswerContext, fields: Fields,
+        _ settings: Settings
     ) {
         self.responder = responder
-        self.encoder = encoder
-        self.model = model
-        self.hasContent = hasContent
+        encoder = translator.makeEncoder(context)
+        presentsAnyEnding = translator.presentsAnyEnding
+        model = context.model
+        hasContent = context.hasContent
         self.fields = fields
-        self.keepAlive = keepAlive
-        self.unsentLimit = unsentLimit
-        self.memory = memory
-        held = memory.charge(0)
+        self.settings = settings
     }
 
     /// Writes the subscription from now on. If the client leaves, or has left before, the subscription ends.
@@ -58,14 +70,14 @@ final class DoorStreamWriter: ReplyListener {
             self.subscription.take()?.cancel()
             fail(error)
         }
-        // The responder releases this closure when the response ends.
+        // The responder releases this closure when the response ends. Weak references would slow down every token.
         responder.onClientGone = { [self] in
             headTimer = nil
             registration.take()?.cancel()
             self.subscription.take()?.cancel()
             opened.take()?.resume()
         }
-        guard !type(of: encoder).presentsAnyEnding else {
+        guard !presentsAnyEnding else {
             _ = open()
             return
         }
@@ -73,7 +85,7 @@ final class DoorStreamWriter: ReplyListener {
             let stream = open()
             stream.write { encoder.keepAlive(to: &$0) }
         }
-        headTimer?.set(after: keepAlive)
+        headTimer?.set(after: settings.keepAlive)
     }
 
     /// Returns when the head of the response is written, or the client has left.
@@ -86,18 +98,14 @@ final class DoorStreamWriter: ReplyListener {
     private func open() -> ResponseStream {
         if let stream { return stream }
         headTimer = nil
-        var fields = fields
-        if let type = FieldValue(validating: type(of: encoder).contentType.rawValue) { fields.add(.contentType, type) }
-        fields.add(.cacheControl, "no-cache, no-transform")
-        fields.add(.xAccelBuffering, "no")
-        let stream = responder.stream(.ok, fields: fields)
+        let stream = responder.stream(.ok, fields: fields.forStream(type(of: encoder).contentType))
         self.stream = stream
         stream.onDrained = { [self] in
             guard isFull else { return }
             isFull = false
             subscription?.listenerIsReady()
         }
-        stream.onSilence(after: keepAlive) { [self, unowned stream] in
+        stream.onSilence(after: settings.keepAlive) { [self, unowned stream] in
             stream.write { encoder.keepAlive(to: &$0) }
         }
         stream.write { encoder.begin(to: &$0) }
@@ -111,7 +119,9 @@ final class DoorStreamWriter: ReplyListener {
         stream.write { encoder.append(lines, to: &$0) }
         guard reserveHeld() else { return true }
         let unsent = stream.unsentCount
-        if unsent <= EventStreamWriter.leastUnsent || unsent <= unsentLimit && !memory.isTightForOutput { return true }
+        if unsent <= Self.leastUnsent || unsent <= settings.unsentLimit && !settings.memory.isTightForOutput {
+            return true
+        }
         isFull = true
         stream.awaitDrain()
         return false
@@ -122,23 +132,32 @@ final class DoorStreamWriter: ReplyListener {
     /// The copies of what the encoder holds at the end: its own, and those in the last events.
     private static let copies = 5
     private var reserved = 0
+    /// The reservation for what the encoder holds; `nil` while it holds nothing.
+    private var held: MemoryReservation?
 
     /// Reserves memory for what the encoder holds. If that fails, the stream ends; the reply continues and is stored.
     private func reserveHeld() -> Bool {
         guard encoder.heldSize > reserved else { return true }
         reserved = encoder.heldSize + Self.step
+        let held = held ?? settings.memory.charge(0)
+        self.held = held
         if held.grow(to: Self.copies * reserved, for: .output) { return true }
         subscription.take()?.cancel()
         fail(RelayError(.overloaded, "\(held.refusal) The answer is stored; read it at its Location."))
         return false
     }
 
-    /// No door has a form for queue positions.
-    func isQueued(at position: QueuePosition) {}
+    func isQueued(at position: QueuePosition) {
+        // A reader that is full needs no queue position.
+        guard !isFull, let stream else { return }
+        stream.write { encoder.append(position, at: WallClock.nanoseconds(), to: &$0) }
+    }
 
     func reset(to position: ReplyPosition) {
-        guard hasContent else { return }
-        // No door has a form to take text back. The reply itself continues, and can be read at its Location.
+        var isTakenBack = false
+        stream?.write { isTakenBack = encoder.reset(to: position, at: WallClock.nanoseconds(), to: &$0) }
+        guard !isTakenBack, hasContent else { return }
+        // The reply itself continues, and can be read at its Location.
         subscription.take()?.cancel()
         fail(
             RelayError(
@@ -146,15 +165,13 @@ final class DoorStreamWriter: ReplyListener {
     }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        if let error = ending.doorError {
-            guard type(of: encoder).presentsAnyEnding else {
-                fail(error)
-                return
-            }
-            responder.annotate(error)
+        guard presentsAnyEnding || ending.state == .complete else {
+            fail(ending.error ?? ending.cause ?? .stopped)
+            return
         }
+        if let error = ending.error { responder.annotate(error) }
         let stream = open()
-        stream.write { encoder.end(ending.lastEvent.span, to: &$0) }
+        stream.write { encoder.end(ending, at: position, to: &$0) }
         stream.finish()
         finish()
     }
@@ -166,8 +183,8 @@ final class DoorStreamWriter: ReplyListener {
             return
         }
         responder.annotate(error)
-        let fault = DoorFault(responder.worded(error, model: model))
-        stream.write { encoder.fail(fault, to: &$0) }
+        let error = responder.worded(error, model: model)
+        stream.write { encoder.fail(error, at: WallClock.nanoseconds(), to: &$0) }
         stream.finish()
     }
 
@@ -179,10 +196,43 @@ final class DoorStreamWriter: ReplyListener {
     }
 }
 
-extension ReplyEnding {
-    /// The error that a client of a door gets for the ending. A stopped answer is none that a door may present as complete.
-    var doorError: RelayError? {
-        if state == .cancelled { return cause ?? RelayError(.cancelled, "The reply was stopped.") }
-        return LastEvent(of: self).error
+extension Fields {
+    /// These fields and those of a stream. No proxy or cache may delay, change or keep it.
+    func forStream(_ type: StreamType) -> Fields {
+        var fields = self
+        switch type {
+        case .events: fields.add(.contentType, "text/event-stream")
+        case .lines: fields.add(.contentType, "application/x-ndjson")
+        }
+        fields.add(.cacheControl, "no-cache, no-transform")
+        fields.add(.xAccelBuffering, "no")
+        return fields
     }
+}
+
+extension ReplyEnding {
+    /// The error of the last event; `nil` if that is a line.
+    var error: RelayError? {
+        guard isError else { return nil }
+        if let cause { return cause }
+        let data = lastEvent.span
+        var code = RelayError.Code.internal
+        var message = "The answer broke off here."
+        JSONMembers.forEach(of: data) { reader, key, value in
+            let text = data.extracting(value)
+            guard text[0] == UInt8(ascii: "\"") else { return }
+            if reader.matches(key, "error") {
+                message = String(decodingJSON: text.extracting(1..<text.count - 1))
+            } else if reader.matches(key, "code") {
+                let name = String(decodingJSON: text.extracting(1..<text.count - 1))
+                code = RelayError.Code.all.first { $0.rawValue == name } ?? code
+            }
+        }
+        return RelayError(code, message)
+    }
+}
+
+extension RelayError {
+    /// A stopped answer, for clients of an API that has no such ending: it must not look complete.
+    static let stopped = RelayError(.cancelled, "The reply was stopped.")
 }

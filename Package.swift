@@ -83,7 +83,7 @@ let package = Package(
         // OpenSSL's cryptography; no I/O other than random bytes of the system.
         target("Cryptography", ["Basics", "COpenSSL"]),
         // Pure: of cryptography it uses digests.
-        target("Doors", ["Basics", "HTTP", "LanguageModels", "Relay", "Cryptography"]),
+        target("Doors", ["Basics", "HTTP", "Identity", "LanguageModels", "Relay", "Cryptography"]),
 
         // Sockets, and the protocols over them.
         target("Sockets", ["Basics", "CSystem", "COpenSSL"]),

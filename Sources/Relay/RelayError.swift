@@ -139,7 +139,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
     }
     private var rest = Rest.none
 
-    /// The parts that errors of one code have. In a box, because they are large, and every reply and every call that may fail has room for
+    /// The parts that errors of some codes have. In a box, because they are large, and every reply and every call that may fail has room for
     /// an error.
     private indirect enum Rest: Sendable, Equatable {
         case none

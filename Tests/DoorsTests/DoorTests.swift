@@ -1,3 +1,6 @@
+import ChatterdIdentity
+import ChatterdLanguageModels
+import ChatterdRelay
 import Testing
 
 @testable import ChatterdDoors
@@ -29,35 +32,41 @@ struct DoorTests {
 
     @Test(arguments: Door.allCases)
     func faultHasTheFormOfTheDoor(_ door: Door) {
-        func form(_ status: Int, _ code: String) -> String {
-            let fault = DoorFault(status: status, code: code, message: "No.", parameter: "n")
+        func form(_ code: RelayError.Code) -> String {
+            var error = RelayError(code, "No.")
+            error.parameter = "n"
+            let fault = DoorFault(error)
             return "\(door.dialect.status(of: fault)) " + text { door.dialect.append(fault, to: &$0) }
         }
         switch door {
         case .ollama:
-            #expect(form(422, "invalid_request") == #"400 {"error":"No."}"#)
-            #expect(form(503, "overloaded") == #"503 {"error":"No."}"#)
+            #expect(form(.invalidRequest) == #"400 {"error":"No."}"#)
+            #expect(form(.overloaded) == #"503 {"error":"No."}"#)
         case .openAI:
             #expect(
-                form(422, "invalid_request")
+                form(.invalidRequest)
                     == #"400 {"error":{"message":"No.","type":"invalid_request_error","param":"n","code":"invalid_request"}}"#
             )
             #expect(
-                form(401, "unauthorized")
+                form(.access(.unauthorized))
                     == #"401 {"error":{"message":"No.","type":"authentication_error","param":"n","code":"invalid_api_key"}}"#
             )
             #expect(
-                form(400, "context_too_long")
+                form(.model(.contextTooLong))
                     == #"400 {"error":{"message":"No.","type":"invalid_request_error","param":"n","code":"context_length_exceeded"}}"#
             )
-            #expect(form(502, "upstream_failed").contains(#""type":"server_error""#))
+            #expect(
+                form(.responseRestarted)
+                    == #"409 {"error":{"message":"No.","type":"invalid_request_error","param":"n","code":"response_restarted"}}"#
+            )
+            #expect(form(.model(.failed)).contains(#""type":"server_error""#))
         case .anthropic:
             #expect(
-                form(422, "invalid_request")
+                form(.invalidRequest)
                     == #"400 {"type":"error","error":{"type":"invalid_request_error","message":"No."}}"#)
             #expect(
-                form(503, "overloaded") == #"529 {"type":"error","error":{"type":"overloaded_error","message":"No."}}"#)
-            #expect(form(502, "upstream_failed").contains(#""type":"api_error""#))
+                form(.overloaded) == #"529 {"type":"error","error":{"type":"overloaded_error","message":"No."}}"#)
+            #expect(form(.model(.failed)).contains(#""type":"api_error""#))
         }
     }
 }

@@ -8,9 +8,10 @@ import Testing
 /// A run of token lines gives the same bytes as its lines one by one.
 struct EncoderRunTests {
     @Test(arguments: [
-        OpenAIChat() as any ChatTranslator, OllamaChat(), OllamaGenerate(), AnthropicMessages(),
+        OpenAIChat() as any AnswerTranslator, OllamaChat(), OllamaGenerate(), AnthropicMessages(),
+        ChatterdAnswers(showsQueue: false),
     ])
-    func runOfTokensIsWrittenLikeItsLines(_ translator: any ChatTranslator) throws {
+    func runOfTokensIsWrittenLikeItsLines(_ translator: any AnswerTranslator) throws {
         let lines = ["a", "\\n", "\\\"b\\\"", "é"].map { token("\"content\":\"\($0)\"") }
         let all = Array((lines.joined(separator: "\n") + "\n").utf8)
         var table: [TokenLine] = []
@@ -32,12 +33,12 @@ struct EncoderRunTests {
         var encoder = translator.makeEncoder(context())
         let run = LineRun(all.span, tokens: table.span, like: example)
         let written = text {
-            encoder.append(PositionedLines(run, textEnds: ends.span, to: ReplyPosition()), to: &$0)
+            encoder.append(PositionedLines(run, textEnds: ends.span, to: ReplyPosition(text: start)), to: &$0)
         }
         var single = translator.makeEncoder(context())
         let expected = text { buffer in
-            for line in lines {
-                single.append(PositionedLines(Array(line.utf8).span, to: ReplyPosition()), to: &buffer)
+            for (line, end) in zip(lines, ends) {
+                single.append(PositionedLines(Array(line.utf8).span, to: ReplyPosition(text: end)), to: &buffer)
             }
         }
         #expect(written == expected && !written.isEmpty)

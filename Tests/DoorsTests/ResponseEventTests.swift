@@ -212,7 +212,7 @@ struct ResponseEventTests {
         #expect(throws: Never.self) { try context.resume(after: "\(second[4])") }
         #expect(context.hasContent)
         let fault = #expect(throws: RelayError.self) { try context.resume(after: "\(first[4])") }
-        #expect(fault?.code == .responseRestarted)
+        #expect(fault?.code == .responseRestarted && fault?.parameter == "starting_after")
         #expect(throws: RelayError.self) { try context.resume(after: "x") }
     }
 

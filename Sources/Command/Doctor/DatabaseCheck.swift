@@ -136,7 +136,7 @@ struct DatabaseCheck: Sendable {
             return .wrong(
                 "connections", text,
                 advice:
-                    "raise max_connections or the limit of the role, or lower CHATTERD_DB_CONNECTIONS or CHATTERD_SHARDS"
+                    "raise max_connections or the limit of the role, or lower CHATTERD_STORE_CONNECTIONS or CHATTERD_SHARDS"
             )
         }
         return .fine("connections", "\(text): enough for \(state.connections / max(1, wanted)) processes")

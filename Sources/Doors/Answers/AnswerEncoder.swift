@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdHTTP
 import ChatterdRelay
 
 /// Writes the stream of one answer in one form. `begin` comes first; `end` or `fail` is the last call. Times are in nanoseconds since 1970.
@@ -41,9 +42,17 @@ extension AnswerEncoder {
 }
 
 /// The types of streams.
-public enum StreamType: String, Sendable {
+public enum StreamType: Sendable {
     /// Server-sent events.
-    case events = "text/event-stream"
+    case events
     /// JSON objects, one a line.
-    case lines = "application/x-ndjson"
+    case lines
+
+    /// The type as a value of `Content-Type`.
+    public var fieldValue: FieldValue {
+        switch self {
+        case .events: "text/event-stream"
+        case .lines: "application/x-ndjson"
+        }
+    }
 }

@@ -6,12 +6,12 @@ import ChatterdRelay
 /// The answers of chatterd's own paths: docs/api.md. A stream can be resumed after each event, takes text back, and shows the queue.
 public struct ChatterdAnswers: AnswerTranslator {
     private let showsQueue: Bool
-    private let retry: UInt?
+    private let retry: UInt32?
 
     /// - Parameters:
     ///   - showsQueue: whether queue positions are events, besides the comments.
     ///   - retry: the time in milliseconds after which a client should come back, for its stream; `nil` leaves it to the client.
-    public init(showsQueue: Bool, retry: UInt? = nil) {
+    public init(showsQueue: Bool, retry: UInt32? = nil) {
         self.showsQueue = showsQueue
         self.retry = retry
     }
@@ -20,7 +20,7 @@ public struct ChatterdAnswers: AnswerTranslator {
     public var presentsAnyEnding: Bool { true }
 
     public func makeEncoder(_ context: AnswerContext) -> any AnswerEncoder {
-        ChatterdEventEncoder(model: context.model, showsQueue: showsQueue, retry: retry)
+        ChatterdEventEncoder(model: context.model, retry: retry, showsQueue: showsQueue)
     }
 
     /// Appends the last line with the whole answer in its message.
@@ -39,12 +39,13 @@ public struct ChatterdAnswers: AnswerTranslator {
 struct ChatterdEventEncoder: AnswerEncoder {
     static let contentType = StreamType.events
 
+    // In this order the encoder fits into an existential without a box.
     let model: String
+    let retry: UInt32?
     let showsQueue: Bool
-    let retry: UInt?
 
     func begin(to buffer: inout ByteBuffer) {
-        if let retry { EventEncoder.append(retry: retry, to: &buffer) }
+        if let retry { EventEncoder.append(retry: UInt(retry), to: &buffer) }
     }
 
     func append(_ lines: borrowing PositionedLines, to buffer: inout ByteBuffer) {

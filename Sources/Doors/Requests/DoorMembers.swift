@@ -22,7 +22,7 @@ struct DoorMembers {
 
     /// The text of a member; `nil` if it is absent.
     ///
-    /// - Throws: the fault of another type. `path` leads to the object, such as `messages[2].`.
+    /// - Throws: `invalidRequest` for another type. `path` leads to the object, such as `messages[2].`.
     func string(_ name: String, in path: String = "") throws(RelayError) -> String? {
         guard let value = values[name] else { return nil }
         guard let text = value.string else { throw .wrongType(path + name, "a string") }

@@ -26,7 +26,7 @@ struct MessageBuilder {
 
     /// Adds an image: a URL, Base64, or a data URL (RFC 2397), of which the Base64 is kept. Its first bytes tell the type.
     ///
-    /// - Throws: the fault of a data URL that is not in Base64.
+    /// - Throws: `invalidRequest` for a data URL that is not in Base64.
     mutating func add(imageURL url: String, in path: String) throws(RelayError) {
         guard url.prefix(5).lowercased() == "data:" else {
             images.append(url)

@@ -25,7 +25,7 @@ struct RequestDraft {
 
     /// Reads a body, and treats its members by a table, except those that the dialect translates itself.
     ///
-    /// - Throws: the fault of a body that is not an object, and of refused members.
+    /// - Throws: `invalidRequest` for a body that is not an object, and of refused members.
     init(_ bytes: [UInt8], _ fields: [DoorField], others: Others) throws(RelayError) {
         let value: DoorValue
         do throws(JSONError) {
@@ -89,7 +89,7 @@ struct RequestDraft {
 
     /// The body of a request to an Ollama that is passed on: its name for the model, these members, and those that were treated.
     ///
-    /// - Throws: the fault of a name that a model server could confuse with another one.
+    /// - Throws: `invalidRequest` for a name that a model server could confuse with another one.
     consuming func ollamaBody(asking name: String, with members: [RawMember]) throws(RelayError) -> [UInt8] {
         let treated = try finish().passThrough
         var body = ByteBuffer()
@@ -103,7 +103,7 @@ struct RequestDraft {
 
     /// The request, when all members are treated.
     ///
-    /// - Throws: the fault of a name that a model server could confuse with another one.
+    /// - Throws: `invalidRequest` for a name that a model server could confuse with another one.
     consuming func finish() throws(RelayError) -> ChatRequest {
         var members = passThrough
         if !options.isEmpty {

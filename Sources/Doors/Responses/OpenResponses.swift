@@ -123,7 +123,7 @@ struct OpenResponses: ChatTranslator {
 
     func makeEncoder(_ context: AnswerContext) -> any AnswerEncoder { ResponseEventEncoder(context) }
 
-    /// A failed and a stopped answer are responses too: their status says so.
+    /// A stopped answer is a response too, and a stream ends with a failed one as well: their status says so.
     var presentsAnyEnding: Bool { true }
 
     func append(_ answer: WholeAnswer, _ context: AnswerContext, to body: inout ByteBuffer) {

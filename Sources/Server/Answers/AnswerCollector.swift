@@ -91,10 +91,8 @@ final class AnswerCollector: ReplyListener {
     }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        if let error = ending.error {
+        if let error = ending.error, ending.isError || !translator.presentsAnyEnding {
             fail(error)
-        } else if ending.state == .cancelled, !translator.presentsAnyEnding {
-            fail(ending.cause ?? .stopped)
         } else if isTooLarge {
             fail(
                 RelayError(

@@ -100,7 +100,7 @@ struct AnswerForm: Sendable {
     }
 
     /// The form of chatterd's own paths.
-    init(isStreamed: Bool, showsQueue: Bool, retry: UInt? = nil) {
+    init(isStreamed: Bool, showsQueue: Bool, retry: UInt32? = nil) {
         self.init(ChatterdAnswers(showsQueue: showsQueue, retry: retry), isStreamed: isStreamed)
     }
 

@@ -2,7 +2,6 @@ import ChatterdBasics
 import ChatterdDoors
 import ChatterdHTTP
 import ChatterdHTTPServer
-import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdSockets
 
@@ -31,8 +30,8 @@ final class AnswerStream: ReplyListener {
     private var encoder: any AnswerEncoder
     private let presentsAnyEnding: Bool
     private let model: String
-    /// The fields of the response besides those of a stream.
-    private let fields: Fields
+    /// The fields of the response besides those of a stream; none after its head.
+    private var fields: Fields
     private let settings: Settings
     /// The response, once its head is written.
     private var stream: ResponseStream?
@@ -99,6 +98,7 @@ final class AnswerStream: ReplyListener {
         if let stream { return stream }
         headTimer = nil
         let stream = responder.stream(.ok, fields: fields.forStream(type(of: encoder).contentType))
+        fields = Fields()
         self.stream = stream
         stream.onDrained = { [self] in
             guard isFull else { return }
@@ -108,9 +108,17 @@ final class AnswerStream: ReplyListener {
         stream.onSilence(after: settings.keepAlive) { [self, unowned stream] in
             stream.write { encoder.keepAlive(to: &$0) }
         }
-        stream.write { encoder.begin(to: &$0) }
+        writeIfAny { encoder.begin(to: &$0) }
         opened.take()?.resume()
         return stream
+    }
+
+    /// Writes what `body` appends, if that is anything: an empty write would send the head, and would count as output that ends a silence.
+    private func writeIfAny(_ body: (inout ByteBuffer) -> Void) {
+        var bytes = ByteBuffer()
+        body(&bytes)
+        guard !bytes.isEmpty else { return }
+        stream?.write { $0.append(bytes) }
     }
 
     func receive(_ lines: PositionedLines) -> Bool {
@@ -149,13 +157,13 @@ final class AnswerStream: ReplyListener {
 
     func isQueued(at position: QueuePosition) {
         // A reader that is full needs no queue position.
-        guard !isFull, let stream else { return }
-        stream.write { encoder.append(position, at: WallClock.nanoseconds(), to: &$0) }
+        guard !isFull else { return }
+        writeIfAny { encoder.append(position, at: WallClock.nanoseconds(), to: &$0) }
     }
 
     func reset(to position: ReplyPosition) {
         var isTakenBack = false
-        stream?.write { isTakenBack = encoder.reset(to: position, at: WallClock.nanoseconds(), to: &$0) }
+        writeIfAny { isTakenBack = encoder.reset(to: position, at: WallClock.nanoseconds(), to: &$0) }
         guard !isTakenBack, hasContent else { return }
         // The reply itself continues, and can be read at its Location.
         subscription.take()?.cancel()
@@ -165,11 +173,13 @@ final class AnswerStream: ReplyListener {
     }
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
-        guard presentsAnyEnding || ending.state == .complete else {
-            fail(ending.error ?? ending.cause ?? .stopped)
-            return
+        if let error = ending.error {
+            guard presentsAnyEnding else {
+                fail(error)
+                return
+            }
+            responder.annotate(error)
         }
-        if let error = ending.error { responder.annotate(error) }
         let stream = open()
         stream.write { encoder.end(ending, at: position, to: &$0) }
         stream.finish()
@@ -200,10 +210,7 @@ extension Fields {
     /// These fields and those of a stream. No proxy or cache may delay, change or keep it.
     func forStream(_ type: StreamType) -> Fields {
         var fields = self
-        switch type {
-        case .events: fields.add(.contentType, "text/event-stream")
-        case .lines: fields.add(.contentType, "application/x-ndjson")
-        }
+        fields.add(.contentType, type.fieldValue)
         fields.add(.cacheControl, "no-cache, no-transform")
         fields.add(.xAccelBuffering, "no")
         return fields
@@ -211,11 +218,17 @@ extension Fields {
 }
 
 extension ReplyEnding {
-    /// The error of the last event; `nil` if that is a line.
+    /// Why the answer is not complete; `nil` if it is.
     var error: RelayError? {
-        guard isError else { return nil }
-        if let cause { return cause }
-        let data = lastEvent.span
+        switch state {
+        case .complete: nil
+        case .cancelled: cause ?? RelayError(.cancelled, "The reply was stopped.")
+        case .failed, .interrupted: cause ?? Self.error(in: lastEvent.span)
+        }
+    }
+
+    /// The error of an `error` event.
+    private static func error(in data: Span<UInt8>) -> RelayError {
         var code = RelayError.Code.internal
         var message = "The answer broke off here."
         JSONMembers.forEach(of: data) { reader, key, value in
@@ -230,9 +243,4 @@ extension ReplyEnding {
         }
         return RelayError(code, message)
     }
-}
-
-extension RelayError {
-    /// A stopped answer, for clients of an API that has no such ending: it must not look complete.
-    static let stopped = RelayError(.cancelled, "The reply was stopped.")
 }

@@ -45,7 +45,7 @@ struct ReplyRoute: Sendable {
     }
 
     /// The reconnection time of a client that has come back, in milliseconds.
-    private static let reconnection: UInt = 1000
+    private static let reconnection: UInt32 = 1000
 
     /// Stops the reply.
     @Sendable func stop(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {

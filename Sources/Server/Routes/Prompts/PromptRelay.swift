@@ -164,9 +164,7 @@ final class PromptRelay: ExchangeDelegate {
         guard let type = form?.encoder.streamType, let output = form?.output, !output.isEmpty else { return }
         form?.output = ByteBuffer()
         if stream == nil {
-            var fields: Fields = [.cacheControl: "no-cache, no-transform", .xAccelBuffering: "no"]
-            if let type = FieldValue(validating: type.rawValue) { fields.add(.contentType, type) }
-            open(.ok, fields)
+            open(.ok, Fields().forStream(type))
         }
         stream?.write { $0.append(output) }
     }

@@ -4,8 +4,8 @@ import Testing
 /// What the libraries import, by their sources: they are for systems other than Linux too.
 struct PortabilityTests {
     private static let folders = [
-        "Basics", "HTTP", "ChatterClient", "ChatterModels", "ChatterMacros", "MacroExpansion", "MacroPlugin",
-        "ChatterFoundationModels",
+        "Kit/Basics", "Kit/HTTP", "Apps/ChatterClient", "Apps/ChatterModels", "Apps/ChatterMacros",
+        "Apps/MacroExpansion", "Apps/MacroPlugin", "Apps/ChatterFoundationModels",
     ]
     /// The conditions for modules that only some systems have.
     private static let conditions: [String: [String]] = [

@@ -1,7 +1,7 @@
+import ChatterdChat
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdJSONLog
-import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdSockets
 import Testing

@@ -1,5 +1,5 @@
+import ChatterdChat
 import ChatterdConfiguration
-import ChatterdLanguageModels
 import ChatterdModelServers
 import Testing
 

@@ -1,10 +1,10 @@
 import ChatterdBasics
-import ChatterdDoors
+import ChatterdDialects
 import ChatterdHTTP
 import ChatterdIdentity
 import ChatterdRelay
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 @testable import ChatterdPostgresStore
 

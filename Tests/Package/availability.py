@@ -17,14 +17,14 @@ OLDEST = (14, 0)
 CHOSEN_BY_SYSTEM = {f"{kind}.Iterator.next(isolation:)" for kind in ("AsyncStream", "AsyncThrowingStream")}
 MODULES = ["Swift", "_Concurrency", "Synchronization", "_StringProcessing", "Observation", "FoundationEssentials"]
 LIBRARIES = {
-    "ChatterdBasics": "Sources/Basics",
-    "ChatterdHTTP": "Sources/HTTP",
-    "ChatterClient": "Sources/ChatterClient",
-    "ChatterModels": "Sources/ChatterModels",
-    "ChatterFoundationModels": "Sources/ChatterFoundationModels",
-    "ChatterMacros": "Sources/ChatterMacros",
-    "ChatterdMacroExpansion": "Sources/MacroExpansion",
-    "ChatterdMacroPlugin": "Sources/MacroPlugin",
+    "ChatterdBasics": "Sources/Kit/Basics",
+    "ChatterdHTTP": "Sources/Kit/HTTP",
+    "ChatterClient": "Sources/Apps/ChatterClient",
+    "ChatterModels": "Sources/Apps/ChatterModels",
+    "ChatterFoundationModels": "Sources/Apps/ChatterFoundationModels",
+    "ChatterMacros": "Sources/Apps/ChatterMacros",
+    "ChatterdMacroExpansion": "Sources/Apps/MacroExpansion",
+    "ChatterdMacroPlugin": "Sources/Apps/MacroPlugin",
 }
 # SwiftPM's name of the package: that of its folder.
 PACKAGE = "".join(letter if letter.isalnum() else "_" for letter in pathlib.Path.cwd().name.lower())

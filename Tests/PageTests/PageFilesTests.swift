@@ -6,7 +6,7 @@ import Testing
 @Suite struct PageFilesTests {
     @Test func listIsThatOfTheFolder() throws {
         let root = String(#filePath.prefix(upTo: try #require(#filePath.firstRange(of: "/Tests/")).lowerBound))
-        let folder = root + "/Sources/Page/Files"
+        let folder = root + "/Sources/Program/Page/Files"
         let files = try #require(FileManager.default.enumerator(atPath: folder)).compactMap { $0 as? String }
             .filter { $0.contains(".") && $0 != PageFiles.document.name }
         #expect(Set(PageFiles.all.keys) == Set(files))

@@ -1,5 +1,5 @@
+import ChatterdChat
 import ChatterdIdentity
-import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
 import Foundation
@@ -99,7 +99,7 @@ import Testing
         let root = String(#filePath[..<(#filePath.firstRange(of: "/Tests/")?.lowerBound ?? #filePath.endIndex)])
         var assignments = 0
         for case let file as URL in FileManager.default.enumerator(
-            at: URL(filePath: root + "/Sources/PostgresStore"), includingPropertiesForKeys: nil) ?? .init()
+            at: URL(filePath: root + "/Sources/Program/PostgresStore"), includingPropertiesForKeys: nil) ?? .init()
         where file.pathExtension == "swift" {
             let source = try String(contentsOf: file, encoding: .utf8)
             assignments += source.ranges(of: "updated_at = now()").count

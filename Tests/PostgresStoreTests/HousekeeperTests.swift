@@ -1,5 +1,5 @@
+import ChatterdChat
 import ChatterdIdentity
-import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdTestSupport
 import Testing

@@ -1,5 +1,5 @@
+import ChatterdChat
 import ChatterdIdentity
-import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
 import Testing

@@ -1,6 +1,6 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdIdentity
-import ChatterdLanguageModels
 import ChatterdPostgres
 import ChatterdRelay
 import ChatterdTestSupport

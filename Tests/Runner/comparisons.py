@@ -1,6 +1,6 @@
 """Finds the sources that compare texts by their characters, in the object files of a debug build.
 
-Sources/Basics/Text/String+Bytes.swift says why that is a defect. A source file that imports ChatterdBasics compares by bytes; what it
+Sources/Kit/Basics/Text/String+Bytes.swift says why that is a defect. A source file that imports ChatterdBasics compares by bytes; what it
 still calls of the standard library is in the names of its object file. Not found: look-ups in a dictionary or a set of texts, raw values of
 enumerations, and what generic code of other modules compares.
 """
@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 # The targets whose texts come from peers. Those of the terminal and of apps read what their own user and server write.
-TARGETS = """Basics Cryptography Doors HTTP HTTPClient HTTPServer Identity JSONLog LanguageModels ModelServers Page Postgres PostgresStore
+TARGETS = """Basics Chat Cryptography Dialects HTTP HTTPClient HTTPServer Identity JSONLog ModelServers Page Postgres PostgresStore
     Relay Server Sockets""".split()
 
 EQUAL = "$sSS2eeoiySbSS_SStFZ"  # String.==
@@ -38,8 +38,8 @@ BOUNDED = {
     "Server/RequestObject": "names of members, at most 64 bytes each",
     "Identity/AppKeyGrant": "names of an app and of models, which are checked before",
     "Identity/TokenClaims": "claims, which have limits",
-    "LanguageModels/InstalledModel": "what a model server says of a model, at most 128 bytes each",
-    "LanguageModels/UpstreamDescription": "settings",
+    "Chat/InstalledModel": "what a model server says of a model, at most 128 bytes each",
+    "Chat/UpstreamDescription": "settings",
     "Postgres/PoolHealth": "sentences of our own",
     "Relay/UpstreamNames": "names of models",
     "Server/ModelsRoute": "names of models",
@@ -72,7 +72,7 @@ def violations(top: Path, build: Path) -> list[str]:
     unused = set(BOUNDED)
     for target in TARGETS:
         objects = sorted((build / f"Chatterd{target}.build").glob("*.swift.o"))
-        sources = {path.stem: path for path in (top / "Sources" / target).glob("**/*.swift")}
+        sources = {path.stem: path for path in top.glob(f"Sources/*/{target}/**/*.swift")}
         if not objects:
             raise FileNotFoundError(f"{target} has no object files in {build}")
         for path, name in undefined_names(objects):

@@ -1,4 +1,4 @@
-import ChatterdDoors
+import ChatterdDialects
 import ChatterdHTTP
 import ChatterdIdentity
 import ChatterdRelay

@@ -1,5 +1,5 @@
 import ChatterdConfiguration
-import ChatterdDoors
+import ChatterdDialects
 import ChatterdTestSupport
 import Testing
 

@@ -1,5 +1,5 @@
 import ChatterdBasics
-import ChatterdLanguageModels
+import ChatterdChat
 
 extension EncodedConversation {
     /// The properties of all messages.

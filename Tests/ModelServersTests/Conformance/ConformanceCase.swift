@@ -1,4 +1,4 @@
-import ChatterdLanguageModels
+import ChatterdChat
 import ChatterdModelServers
 import ChatterdTestSupport
 import Testing

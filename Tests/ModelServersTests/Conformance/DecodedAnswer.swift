@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdHTTP
 import ChatterdTestSupport
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// The lines and the error that a decoder delivers for a body in pieces.

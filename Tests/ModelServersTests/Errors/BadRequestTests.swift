@@ -1,7 +1,7 @@
 import ChatterdHTTP
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// Answers of servers to bad requests, with any status: the request is at fault, and not the server.

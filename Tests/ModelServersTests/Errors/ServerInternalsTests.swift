@@ -1,6 +1,6 @@
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// Parts of a model server's message that clients do not see.

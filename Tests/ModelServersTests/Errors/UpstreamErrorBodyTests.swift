@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdHTTP
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// The errors of servers, in all known shapes.

@@ -1,6 +1,6 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdHTTPClient
-import ChatterdLanguageModels
 import ChatterdTestSupport
 import Testing
 

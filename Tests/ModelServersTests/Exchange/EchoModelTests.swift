@@ -3,7 +3,7 @@ import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 @Suite(.timeLimit(.minutes(30))) struct EchoModelTests {

@@ -1,5 +1,5 @@
+import ChatterdChat
 import ChatterdHTTPClient
-import ChatterdLanguageModels
 import ChatterdModelServers
 import Testing
 

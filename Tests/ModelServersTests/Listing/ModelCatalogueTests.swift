@@ -5,7 +5,7 @@ import ChatterdSockets
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// The lists of models of model servers, over real sockets.

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// Requests to Llama Stack 0.2.

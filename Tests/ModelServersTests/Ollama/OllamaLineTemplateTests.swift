@@ -1,7 +1,7 @@
 import ChatterdBasics
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 @Suite(.timeLimit(.minutes(30))) struct OllamaLineTemplateTests {

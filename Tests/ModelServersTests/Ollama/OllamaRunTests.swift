@@ -1,7 +1,7 @@
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// Any splitting of an answer gives the same lines, in runs of any length.

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// Failures of OpenAI streams, and regular ends.

@@ -1,7 +1,7 @@
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// Tool calls, in the pieces of real servers.

@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdTestSupport
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdModelServers
 
 /// The output of a decoder for a stream.

@@ -1,4 +1,4 @@
-import ChatterdLanguageModels
+import ChatterdChat
 import Testing
 
 @testable import ChatterdRelay

@@ -1,4 +1,4 @@
-import ChatterdLanguageModels
+import ChatterdChat
 import ChatterdTestSupport
 import Testing
 

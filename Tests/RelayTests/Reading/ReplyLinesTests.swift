@@ -1,5 +1,5 @@
 import ChatterdBasics
-import ChatterdLanguageModels
+import ChatterdChat
 import ChatterdTestSupport
 import Testing
 

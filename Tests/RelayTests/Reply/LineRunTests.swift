@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdTestSupport
 import Testing
 
-@testable import ChatterdLanguageModels
+@testable import ChatterdChat
 @testable import ChatterdRelay
 
 /// Lines in runs have the effect of single lines.

@@ -1,5 +1,5 @@
 import ChatterdBasics
-import ChatterdLanguageModels
+import ChatterdChat
 import ChatterdTestSupport
 
 /// The lines of a run as bytes and a table.

@@ -1,4 +1,4 @@
-import ChatterdDoors
+import ChatterdDialects
 import ChatterdHTTP
 import ChatterdRelay
 import Testing
@@ -45,7 +45,7 @@ import Testing
         let foreign: [HTTPError.Code] = [.malformedStatusLine, .lineTooLong, .eventTooLarge]
         let faults = HTTPError.Code.allCases.filter { !foreign.contains($0) }
             .map { [snakeCase($0.rawValue), "\(HTTPError($0).status.code)"] }
-        let source = try ConfigurationFile.read(root + "/Sources/HTTPServer/Responses/Refusal.swift").get()
+        let source = try ConfigurationFile.read(root + "/Sources/Kit/HTTPServer/Responses/Refusal.swift").get()
         let own = source.matches(of: /code: "([a-z_]+)"/).map { String($0.1) }
         #expect(own.count > 3)
 

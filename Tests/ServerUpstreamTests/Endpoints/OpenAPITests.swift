@@ -1,8 +1,8 @@
 import ChatterdBasics
-import ChatterdDoors
+import ChatterdChat
+import ChatterdDialects
 import ChatterdHTTP
 import ChatterdIdentity
-import ChatterdLanguageModels
 import ChatterdRelay
 import ChatterdTestSupport
 import Foundation
@@ -114,7 +114,7 @@ import Testing
             .compressed,
             .headTimedOut, .bodyTimedOut, .noRoom(MemoryBudget(limit: 1)), .noResponse,
         ]
-        let listed = try source("Sources/HTTPServer/Responses/Refusal.swift").matches(of: /code: "([a-z_]+)"/)
+        let listed = try source("Sources/Kit/HTTPServer/Responses/Refusal.swift").matches(of: /code: "([a-z_]+)"/)
         #expect(own.map(\.code) == listed.map { String($0.1) })
         return faults + own
     }
@@ -231,14 +231,14 @@ import Testing
         func known(_ file: String, _ pattern: Regex<(Substring, Substring)>) throws -> [String] {
             try source(file).matches(of: pattern).map { String($0.1) }
         }
-        let chat = try known("Sources/LanguageModels/Requests/ChatRequest+Decoding.swift", /matches\(key, "(\w+)"\)/)
+        let chat = try known("Sources/Domain/Chat/Requests/ChatRequest+Decoding.swift", /matches\(key, "(\w+)"\)/)
         #expect(try document.members("ChatRequest") == chat.sorted())
         #expect(try Set(chat).isSuperset(of: document.members("PrepareRequest")))
 
-        let extras = try known("Sources/LanguageModels/Chat/ModelMessage+Decoding.swift", /case \.\w+: "(\w+)"/)
+        let extras = try known("Sources/Domain/Chat/Messages/ModelMessage+Decoding.swift", /case \.\w+: "(\w+)"/)
         #expect(try document.members("Message") == (extras + ["role", "content"]).sorted())
 
-        let posting = try known("Sources/Relay/Board/Posting.swift", /matches\(key, "(\w+)"\)/)
+        let posting = try known("Sources/Domain/Relay/Board/Posting.swift", /matches\(key, "(\w+)"\)/)
         #expect(try document.members("Posting") == posting.sorted())
 
         let upstream = UpstreamFields.Name.allCases.map(\.rawValue) + ["origin", "problem"]
@@ -274,7 +274,7 @@ import Testing
         let named = try files.filter { $0.hasSuffix(".swift") }.flatMap {
             try source("Sources/" + $0).matches(of: /FieldName\(lowercase: "([a-z-]+)"\)/)
         }
-        let responder = try source("Sources/HTTPServer/Responses/Responder.swift")
+        let responder = try source("Sources/Kit/HTTPServer/Responses/Responder.swift")
         let written = responder.matches(of: /append\("(?:\\r\\n)?([a-z-]+):/)
         let known = Set((named.map(\.1) + written.map(\.1)).map(String.init))
         let parameters = try document.component("parameters").values.compactMap { parameter -> String? in
@@ -296,7 +296,7 @@ import Testing
     }
 
     @Test func everyEventIsDescribed() throws {
-        let known = try source("Sources/HTTP/Events/EventName.swift").matches(of: /known: "(\w+)"/)
+        let known = try source("Sources/Kit/HTTP/Events/EventName.swift").matches(of: /known: "(\w+)"/)
         let described = try ["Event", "FeedEvent"].flatMap { schema in
             let kinds = try #require(try document.component("schemas/\(schema)")["oneOf"] as? [[String: Any]])
             return kinds.compactMap { kind in

@@ -12,7 +12,7 @@ from harness.local_server import LocalServer
 from harness.machine import TOP
 
 SCRIPT = pathlib.Path(__file__).with_suffix(".js")
-FILES = TOP / "Sources" / "Page" / "Files"
+FILES = TOP / "Sources" / "Program" / "Page" / "Files"
 CHROMIUM = os.environ.get("CHROMIUM", "/usr/bin/chromium")
 # Milliseconds, longer than a busy machine needs.
 WAIT = 120_000

@@ -353,7 +353,7 @@ class InstallationTests(PageCase):
         self.assertEqual([error["errorId"] for error in errors], ["in-incognito"])
 
     def test_texts_are_in_one_file(self):
-        files = TOP / "Sources/Page/Files"
+        files = TOP / "Sources/Program/Page/Files"
         for file in [*files.glob("*.js"), *files.glob("views/*.js")]:
             if file.name == "strings.js":
                 continue

@@ -1,0 +1,167 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdRelay
+
+/// `/v1/messages`, and the same body for an estimate of its tokens.
+struct AnthropicMessages: ChatTranslator {
+    /// Whether the request asks for the number of its tokens, so that it needs no `max_tokens`.
+    var isCount = false
+
+    var fields: [DoorField] { Self.fields }
+
+    static let fields: [DoorField] = [
+        DoorField("model", .translated("the model; `CHATTERD_DEFAULT_MODEL` without it")),
+        DoorField("messages", .translated("the messages, [below](#messages)")),
+        DoorField("system", .translated("a message of the system before the others; blocks of text are joined")),
+        DoorField("stream", .translated("whether the answer is streamed; default `false`")),
+        DoorField("max_tokens", .translated("`options.num_predict`; required")),
+        DoorField("temperature", .option("temperature")),
+        DoorField("top_p", .option("top_p")),
+        DoorField("top_k", .option("top_k")),
+        DoorField("stop_sequences", .option("stop")),
+        DoorField("tools", .translated("`tools`; a tool that Anthropic runs is refused")),
+        DoorField(
+            "tool_choice",
+            .translated("`tool_choice`; `disable_parallel_tool_use` is `parallel_tool_calls`")),
+        DoorField("thinking", .translated("`think`; `budget_tokens` is the server's choice")),
+        DoorField("output_config", .translated("`format` is `format`, `effort` is `think`")),
+        DoorField("output_format", .translated("`format`")),
+        DoorField("metadata", .translated("`user_id` is `user`")),
+        DoorField("service_tier", .refused("chatterd has none."), harmless: [#""auto""#, #""standard_only""#]),
+        DoorField("container", .refused("chatterd runs no tools.")),
+        DoorField("mcp_servers", .refused("chatterd runs no tools."), harmless: ["[]"]),
+        DoorField("context_management", .refused("chatterd edits no messages."), harmless: [#"{"edits":[]}"#]),
+        DoorField("inference_geo", .refused("the operator chooses the model servers.")),
+        DoorField("cache_control", .translated("no effect: model servers recognise what they have read")),
+    ]
+
+    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
+        var draft = try RequestDraft(body, Self.fields, others: .refused)
+        let members = draft.body
+        draft.stream = try members.boolean("stream") ?? false
+        if let limit = members["max_tokens"] {
+            guard let number = limit.integer, number > 0 else {
+                throw .wrongType("max_tokens", "a whole number above 0")
+            }
+            draft.option("num_predict", limit.json)
+        } else if !isCount {
+            throw .invalid("max_tokens: Field required", "max_tokens")
+        }
+        if let system = try AnthropicContent.text(of: members["system"], at: "system"), !system.isEmpty {
+            draft.messages.append(ModelMessage(role: "system", content: system))
+        }
+        draft.messages += try AnthropicContent.messages(members)
+        try AnthropicTools.translate(members, into: &draft)
+        try Self.translateThinking(members, into: &draft)
+        if let format = try members.object("output_format") {
+            try Self.translate(format: format, at: "output_format.", into: &draft)
+        }
+        if let metadata = try members.object("metadata") {
+            try metadata.require(only: ["user_id"], in: "metadata.")
+            if let user = metadata["user_id"] { draft.pass("user", user.json) }
+        }
+        return DoorRequest(try draft.finish())
+    }
+
+    private static func translateThinking(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
+        var think: [UInt8]?
+        if let thinking = try members.object("thinking") {
+            switch try thinking.string("type", in: "thinking.") {
+            case "enabled", "adaptive": think = Array("true".utf8)
+            case "disabled": think = Array("false".utf8)
+            default: throw .unsupported("thinking.type", "use enabled, adaptive or disabled.")
+            }
+        }
+        if let output = try members.object("output_config") {
+            try output.require(only: ["format", "effort"], in: "output_config.")
+            if let effort = output["effort"], think != Array("false".utf8) { think = effort.json }
+            if let format = try output.object("format", in: "output_config.") {
+                try translate(format: format, at: "output_config.format.", into: &draft)
+            }
+        }
+        if let think { draft.pass("think", think) }
+    }
+
+    private static func translate(
+        format: DoorMembers, at path: String, into draft: inout RequestDraft
+    ) throws(RelayError) {
+        guard try format.string("type", in: path) == "json_schema", let schema = format["schema"] else {
+            throw .unsupported(path + "type", "use json_schema with a schema.")
+        }
+        draft.pass("format", schema.json)
+    }
+
+    func makeEncoder(_ context: AnswerContext) -> any AnswerEncoder { AnthropicEventEncoder(context) }
+
+    func append(_ answer: WholeAnswer, _ context: AnswerContext, to body: inout ByteBuffer) {
+        let end = answer.end
+        let reason = Self.stopReason(isCut: end.isCut, hasCalls: !answer.toolCalls.isEmpty)
+        body.appendJSON { json in
+            json.object { json in
+                json.member("id", "msg_\(context.reply)")
+                json.member("type", "message")
+                json.member("role", "assistant")
+                json.member("model", context.model)
+                json.array("content") { Self.write(answer, context, to: &$0) }
+                json.member("stop_reason", reason)
+                json.name("stop_sequence")
+                json.null()
+                json.object("usage") { usage in
+                    usage.member("input_tokens", end.promptTokens)
+                    usage.member("output_tokens", end.answerTokens)
+                }
+            }
+        }
+    }
+
+    private static func write(_ answer: WholeAnswer, _ context: AnswerContext, to content: inout JSONWriter) {
+        if !answer.thinking.isEmpty {
+            content.object { json in
+                json.member("type", "thinking")
+                json.name("thinking")
+                json.string(answer.thinking.bytes)
+                json.member("signature", "")
+            }
+        }
+        if !answer.text.isEmpty || answer.toolCalls.isEmpty && answer.thinking.isEmpty {
+            content.object { json in
+                json.member("type", "text")
+                json.name("text")
+                json.string(answer.text.bytes)
+            }
+        }
+        var index = 0
+        answer.forEachCall { call in
+            content.object { json in
+                json.member("type", "tool_use")
+                json.name("id")
+                json.raw { $0.append(idOf: call, at: index, in: context) }
+                json.name("name")
+                json.raw { $0.append(inside: call.name) }
+                json.name("input")
+                json.raw { $0.append(inputOf: call) }
+            }
+            index += 1
+        }
+    }
+
+    static func stopReason(isCut: Bool, hasCalls: Bool) -> String {
+        isCut ? "max_tokens" : hasCalls ? "tool_use" : "end_turn"
+    }
+}
+
+extension ByteBuffer {
+    /// Appends the arguments of a call as an object. A text, which some models write, is its only member.
+    mutating func append(inputOf call: borrowing AnswerToolCall) {
+        let arguments = call.arguments
+        if arguments.isEmpty {
+            append("{}")
+        } else if arguments[0] == UInt8(ascii: "{") {
+            append(arguments)
+        } else {
+            append("{\"arguments\":")
+            append(arguments)
+            append("}")
+        }
+    }
+}

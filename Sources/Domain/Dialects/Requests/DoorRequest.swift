@@ -1,0 +1,54 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdRelay
+
+/// A request of a door to a model.
+public struct DoorRequest: Sendable {
+    /// What a request continues by its own words. Otherwise its identity decides.
+    public enum Continuation: Sendable, Equatable {
+        /// The turn of a reply.
+        case reply(ReplyID)
+        /// The last turn of the conversation with this name.
+        case conversation(String)
+    }
+
+    /// The request in chatterd's own form. It names no app.
+    public var chat: ChatRequest
+    /// Whether a stream ends with the counts of tokens, if the door lets the client choose.
+    public var includesUsage = false
+    /// Whether the request belongs to the conversation of its identity. Otherwise it is stateless.
+    public var isRemembered = true
+    /// Whether the request goes to the server of the model as it is, because it asks no model, or has members that only that
+    /// server understands.
+    public var isPassed = false
+    /// What the request continues; `nil` if it does not say.
+    public var continuation: Continuation?
+    /// Whether the reply continues without its client, which gets an answer at once.
+    public var isBackground = false
+
+    /// The answer of a request that only loads a model, as a member of JSON, for a model without an Ollama; `nil` for other requests.
+    public var loadAnswer: String?
+
+    /// What answers repeat of the request, as members of JSON; `nil` if the API repeats nothing.
+    var repeated: [UInt8]?
+
+    init(_ chat: ChatRequest) {
+        self.chat = chat
+    }
+
+    /// Keeps with the request what answers repeat of it, also for another process that answers later.
+    ///
+    /// - Parameter seconds: the time of the request, in seconds since 1970.
+    /// - Returns: the kept object as JSON; `nil` if the API repeats nothing.
+    public mutating func keep(createdAt seconds: Int) -> [UInt8]? {
+        guard let repeated else { return nil }
+        var object = ByteBuffer()
+        object.append("{\"created_at\":")
+        object.append(decimal: seconds)
+        object.append(",")
+        object.append(repeated)
+        object.append("}")
+        chat.passThrough.append(RawMember(kept: object.array))
+        return object.array
+    }
+}

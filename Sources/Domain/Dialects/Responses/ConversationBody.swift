@@ -1,0 +1,70 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdRelay
+
+/// The body of a request that creates or changes a conversation of Open Responses. Its metadata has one member: the title.
+public struct ConversationBody: Sendable {
+    /// The members of a conversation that the request sets.
+    public private(set) var change = ConversationChange.Title.unchanged
+    /// The messages with which the conversation begins.
+    public private(set) var messages: [ModelMessage] = []
+
+    /// Reads the body of a request for a new conversation; it may be empty.
+    public init(creating body: [UInt8]) throws(RelayError) {
+        if body.isEmpty { return }
+        let members = try Self.members(of: body, ["metadata", "items"])
+        change = try Self.title(members)
+        if let items = members["items"], items.elements()?.isEmpty != true {
+            messages = try ResponseInput.translate(items: items, "items")
+        }
+    }
+
+    /// Reads the body of a request for a change.
+    public init(changing body: [UInt8]) throws(RelayError) {
+        let members = try Self.members(of: body, ["metadata"])
+        guard members["metadata"] != nil else { throw .invalid("metadata is missing.", "metadata") }
+        change = try Self.title(members)
+        // All metadata are replaced.
+        if change == .unchanged { change = .removed }
+    }
+
+    private static func members(of body: [UInt8], _ known: Set<String>) throws(RelayError) -> DoorMembers {
+        let value: DoorValue
+        do throws(JSONError) {
+            value = try DoorValue(body)
+        } catch {
+            throw .invalid(body.isEmpty ? "The body is empty." : "The body is not JSON: \(error).")
+        }
+        guard let members = value.members() else { throw .wrongType("The body", "a JSON object") }
+        try members.require(only: known)
+        return members
+    }
+
+    private static func title(_ members: DoorMembers) throws(RelayError) -> ConversationChange.Title {
+        guard let metadata = try members.object("metadata"), !metadata.names.isEmpty else { return .unchanged }
+        if let name = metadata.names.first(where: { $0 != "title" }) {
+            throw .unsupported("metadata.\(name)", "a conversation has only a title.")
+        }
+        guard let title = metadata["title"] else { return .unchanged }
+        do throws(ChatRequestError) {
+            return try ConversationChange(decoding: (Array("{\"title\":".utf8) + title.json + Array("}".utf8)).span)
+                .title
+        } catch {
+            throw .invalid(error.message, "metadata.title")
+        }
+    }
+
+    /// Appends a conversation as an object.
+    public static func append(
+        id: String, createdAt seconds: Int, title: String?, to body: inout ByteBuffer
+    ) {
+        body.appendJSON { json in
+            json.object { json in
+                json.member("id", id)
+                json.member("object", "conversation")
+                json.member("created_at", seconds)
+                json.object("metadata") { $0.member("title", title) }
+            }
+        }
+    }
+}

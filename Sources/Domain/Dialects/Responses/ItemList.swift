@@ -1,0 +1,178 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdRelay
+
+/// Messages of a conversation as items, in order.
+public struct ItemList: Sendable {
+    /// A page that a client asks for.
+    public struct Page: Sendable {
+        /// The limit of items.
+        public static let maximumLimit = 100
+
+        /// The number of items at most.
+        public var limit = 20
+        /// Whether the oldest item comes first.
+        public var isAscending = false
+        /// The id of the item before the page; `nil` for the first page.
+        public var after: String?
+
+        public init() {}
+    }
+
+    private var items: [(id: String, json: [UInt8])] = []
+
+    public init() {}
+
+    /// Adds the items of a row: the reasoning, the message, the calls of tools or the result of one.
+    public mutating func append(_ row: ConversationRow) {
+        let extras = Array("{".utf8) + row.extras + Array("}".utf8)
+        let members = try? DoorValue(extras).members()
+        let role = String(decoding: row.role, as: UTF8.self)
+        var (name, status) = ("\(row.seq)", "completed")
+        if case .reply(let reply) = row.kind {
+            name = reply.id.description
+            status = reply.state == nil ? "in_progress" : reply.state == .complete ? "completed" : "incomplete"
+        }
+        if role == "tool" {
+            appendResult(row.content, of: members?["tool_call_id"]?.string ?? "", name)
+            return
+        }
+        if !row.thinking.isEmpty {
+            appendReasoning(row.thinking.span, name)
+        } else if let thinking = members?["thinking"]?.string {
+            appendReasoning(thinking.utf8.span, name)
+        }
+        let calls = members?["tool_calls"]?.elements() ?? []
+        let images = members?["images"]?.elements() ?? []
+        if !row.content.isEmpty || !images.isEmpty || calls.isEmpty {
+            appendMessage(row, role, images.compactMap(\.string), status, name)
+        }
+        for (index, call) in calls.enumerated() {
+            appendCall(call.members(), at: index, name)
+        }
+    }
+
+    private mutating func appendReasoning(_ text: Span<UInt8>, _ name: String) {
+        var json = ByteBuffer()
+        json.append("{\"type\":\"reasoning\",\"id\":\"rs_")
+        json.append(utf8: name)
+        json.append("\",\"summary\":[],\"content\":[{\"type\":\"reasoning_text\",\"text\":")
+        json.append(jsonString: text)
+        json.append("}]}")
+        items.append(("rs_" + name, json.array))
+    }
+
+    private mutating func appendMessage(
+        _ row: ConversationRow, _ role: String, _ images: [String], _ status: String, _ name: String
+    ) {
+        let id = "msg_" + name
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.member("type", "message")
+                json.member("id", id)
+                json.member("status", status)
+                json.member("role", role)
+                json.array("content") { json in
+                    if !row.content.isEmpty || images.isEmpty {
+                        json.object { part in
+                            part.member("type", role == "assistant" ? "output_text" : "input_text")
+                            part.name("text")
+                            part.string(row.content.span)
+                            if role == "assistant" {
+                                part.array("annotations") { _ in }
+                                part.array("logprobs") { _ in }
+                            }
+                        }
+                    }
+                    for image in images {
+                        json.object { part in
+                            part.member("type", "input_image")
+                            part.member("image_url", Self.url(ofImage: image))
+                            part.member("detail", "auto")
+                        }
+                    }
+                }
+            }
+        }
+        items.append((id, body.array))
+    }
+
+    private mutating func appendCall(_ call: DoorMembers?, at index: Int, _ name: String) {
+        let id = "fc_\(name)_\(index)"
+        let function = call?["function"]?.members()
+        let arguments = function?["arguments"]
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.member("type", "function_call")
+                json.member("id", id)
+                json.member("call_id", call?["id"]?.string ?? "call_\(name)_\(index)")
+                json.member("name", function?["name"]?.string ?? "")
+                json.member(
+                    "arguments", arguments.map { $0.string ?? String(decoding: $0.json, as: UTF8.self) } ?? "{}")
+                json.member("status", "completed")
+            }
+        }
+        items.append((id, body.array))
+    }
+
+    private mutating func appendResult(_ text: [UInt8], of call: String, _ name: String) {
+        let id = "fco_" + name
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.member("type", "function_call_output")
+                json.member("id", id)
+                json.member("call_id", call)
+                json.name("output")
+                json.string(text.span)
+                json.member("status", "completed")
+            }
+        }
+        items.append((id, body.array))
+    }
+
+    /// The URL of a stored image, which is a URL or Base64. The first bytes of a file say its type.
+    private static func url(ofImage image: String) -> String {
+        guard !image.hasPrefix("http:"), !image.hasPrefix("https:") else { return image }
+        let types = [("/9j/", "jpeg"), ("R0lG", "gif"), ("UklG", "webp")]
+        let type = types.first { image.hasPrefix($0.0) }?.1 ?? "png"
+        return "data:image/\(type);base64,\(image)"
+    }
+
+    // MARK: - Pages
+
+    /// Appends a page as a list.
+    ///
+    /// - Returns: whether the item before the page exists.
+    public func append(_ page: Page, to body: inout ByteBuffer) -> Bool {
+        let ordered = page.isAscending ? items : items.reversed()
+        var first = 0
+        if let after = page.after {
+            guard let index = ordered.firstIndex(where: { $0.id == after }) else { return false }
+            first = index + 1
+        }
+        let shown = ordered[first...].prefix(page.limit)
+        let hasMore = first + shown.count < ordered.count
+        body.appendJSON { json in
+            json.object { json in
+                json.member("object", "list")
+                json.array("data") { json in for item in shown { json.raw(item.json.span) } }
+                json.member("first_id", orNull: shown.first?.id)
+                json.member("last_id", orNull: shown.last?.id)
+                json.member("has_more", hasMore)
+            }
+        }
+        return true
+    }
+
+    /// Appends the item with an id.
+    ///
+    /// - Returns: whether it exists.
+    public func append(item id: String, to body: inout ByteBuffer) -> Bool {
+        guard let item = items.first(where: { $0.id == id }) else { return false }
+        body.append(item.json)
+        return true
+    }
+}

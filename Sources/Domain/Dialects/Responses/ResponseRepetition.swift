@@ -1,0 +1,104 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdRelay
+
+/// What a response repeats of its request: the members of the resource that do not change.
+struct ResponseRepetition {
+    /// The limits of `metadata`.
+    private static let (maximumMetadata, maximumName, maximumText) = (16, 64, 512)
+
+    /// The members, as JSON without braces.
+    let json: [UInt8]
+
+    init(
+        _ members: DoorMembers, _ tools: ResponseTools, _ format: ResponseFormat, _ reasoning: ResponseReasoning,
+        _ continuation: DoorRequest.Continuation?, isStored: Bool, isBackground: Bool
+    ) throws(RelayError) {
+        let instructions = try members.string("instructions")
+        var repeated = ByteBuffer()
+        func member(_ name: StaticString, _ json: [UInt8]) {
+            repeated.append(repeated.isEmpty ? "\"" : ",\"")
+            repeated.append(name)
+            repeated.append("\":")
+            repeated.append(json)
+        }
+        /// Repeats a member of a kind, or its default.
+        func member(_ name: StaticString, _ kind: JSONKind, otherwise json: String) {
+            let value = members[String(describing: name)]
+            member(name, value?.kind == kind ? value?.json ?? [] : Array(json.utf8))
+        }
+        member("instructions", Self.string(instructions))
+        var (previous, conversation): (String?, String?) = (nil, nil)
+        switch continuation {
+        case .reply(let id): previous = "resp_\(id)"
+        case .conversation(let name): conversation = name
+        case nil: break
+        }
+        member("previous_response_id", Self.string(previous))
+        if let conversation {
+            member("conversation", Array("{\"id\":".utf8) + Self.string(conversation) + Array("}".utf8))
+        }
+        member("tools", tools.repeated.array)
+        member("tool_choice", tools.repeatedChoice)
+        member("truncation", Array(#""auto""#.utf8))
+        member("parallel_tool_calls", .boolean, otherwise: "true")
+        member("text", format.repeated.array)
+        member("top_p", .number, otherwise: "1")
+        member("presence_penalty", .number, otherwise: "0")
+        member("frequency_penalty", .number, otherwise: "0")
+        member("top_logprobs", Array("0".utf8))
+        member("temperature", .number, otherwise: "1")
+        member("reasoning", reasoning.repeated.array)
+        member("max_output_tokens", .number, otherwise: "null")
+        member("max_tool_calls", Array("null".utf8))
+        member("store", Array(isStored ? "true".utf8 : "false".utf8))
+        member("background", Array(isBackground ? "true".utf8 : "false".utf8))
+        member("service_tier", .string, otherwise: #""default""#)
+        member("metadata", try Self.metadata(members))
+        member("safety_identifier", .string, otherwise: "null")
+        member("prompt_cache_key", .string, otherwise: "null")
+        json = repeated.array
+    }
+
+    /// What the response of a request to another API repeats: defaults.
+    static func defaults(createdAt seconds: Int) -> [UInt8] {
+        let nothing = DoorMembers([])
+        guard let tools = try? ResponseTools(nothing), let format = try? ResponseFormat(nothing),
+            let reasoning = try? ResponseReasoning(nothing),
+            let repeated = try? ResponseRepetition(
+                nothing, tools, format, reasoning, nil, isStored: true, isBackground: false)
+        else { return [] }
+        return Array("{\"created_at\":\(seconds),".utf8) + repeated.json + Array("}".utf8)
+    }
+
+    /// The member `metadata`, checked and without members that are null or repeated.
+    private static func metadata(_ members: DoorMembers) throws(RelayError) -> [UInt8] {
+        guard let metadata = try members.object("metadata") else { return Array("{}".utf8) }
+        guard metadata.names.count <= maximumMetadata else {
+            throw .invalid("metadata has more than \(maximumMetadata) members.", "metadata")
+        }
+        var json = ByteBuffer()
+        for name in metadata.names {
+            guard name.unicodeScalars.count <= maximumName, let text = metadata[name]?.string,
+                text.unicodeScalars.count <= maximumText
+            else {
+                throw .invalid(
+                    "metadata has names of at most \(maximumName) characters, and texts of at most \(maximumText).",
+                    "metadata.\(name)")
+            }
+            json.append(json.isEmpty ? "{" : ",")
+            json.append(jsonString: name)
+            json.append(":")
+            json.append(jsonString: text)
+        }
+        json.append(json.isEmpty ? "{}" : "}")
+        return json.array
+    }
+
+    private static func string(_ text: String?) -> [UInt8] {
+        guard let text else { return Array("null".utf8) }
+        var json = ByteBuffer()
+        json.append(jsonString: text)
+        return json.array
+    }
+}

@@ -1,0 +1,78 @@
+import ChatterdBasics
+import ChatterdChat
+
+// What arrives while a model server works: its lines and its end.
+extension ReplyGenerator: GenerationConsumer {
+    func generation(_ generation: any Generation, lines: LineRun) {
+        if !isAnswered {
+            isAnswered = true
+            history?.releaseRequest()
+        }
+        var first = 0
+        // Lines that decide the course of the run are handled one at a time.
+        while !run.appendsLines {
+            let (line, fields) = (lines.line(at: first), lines.fields(at: first))
+            let action = run.lineArrived(line, fields)
+            apply(action, line, fields)
+            first += 1
+            guard action != .cancel, run.cancellation == nil, first < lines.count else { return }
+        }
+        append(first == 0 ? lines : lines.from(first))
+    }
+
+    func generationEnded(_ generation: any Generation, error: ModelError?) {
+        run.answerEnded(error)
+        proceed()
+    }
+
+    private func apply(_ action: GenerationRun.LineAction, _ line: Span<UInt8>, _ fields: AnswerLine) {
+        switch action {
+        case .append: append(LineRun(line: line, fields: fields))
+        case .appendWithoutText: appendWithoutText(line, fields)
+        case .appendText(let text, let hasMore):
+            if !text.isEmpty {
+                var said = ByteBuffer()
+                AnswerLineWriter(model: reply.model).append(
+                    content: text.span, at: context.scheduler.timeOfDay(), to: &said)
+                append(parsing: said.array)
+            }
+            if hasMore { appendWithoutText(line, fields) }
+        case .none: break
+        case .proceed: proceed()
+        case .cancel:
+            generation?.cancel()
+            proceed()
+        }
+    }
+
+    private func append(_ lines: LineRun) {
+        if lines.isDone, let fields = lines.single {
+            run.lastLine = lines.bytes.array
+            tokenCounts = (fields.promptTokens, fields.answerTokens)
+        }
+        reply.append(lines)
+    }
+
+    /// Appends a line that was checked before, so that parsing it cannot fail.
+    private func append(parsing line: [UInt8]) {
+        guard let fields = try? AnswerLine(line.span) else { return }
+        append(LineRun(line: line.span, fields: fields))
+    }
+
+    private func appendWithoutText(_ line: Span<UInt8>, _ fields: AnswerLine) {
+        var rest = ByteBuffer()
+        rest.append(emptyingContentOf: fields, in: line)
+        append(parsing: rest.array)
+    }
+
+    func replay(_ lines: [[UInt8]]) -> GenerationRun.Event {
+        forgetParts()
+        for line in lines {
+            append(parsing: line)
+        }
+        if !isPaused {
+            generation?.resume()
+        }
+        return .replayed
+    }
+}

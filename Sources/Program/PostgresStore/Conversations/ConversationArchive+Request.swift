@@ -1,0 +1,30 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdPostgres
+import ChatterdRelay
+
+/// The requests of replies.
+extension ConversationArchive {
+    /// The members of the request of a reply for the model server, and what a front door keeps with them.
+    ///
+    /// - Throws: `replyNotFound`, `storeUnavailable`.
+    public func members(of reply: ReplyRecord) async throws(RelayError) -> [RawMember] {
+        let options = try await readers.runForRelay(RequestStatements.options(of: reply.turn, id: reply.id))
+        guard let options = options.first else { throw ChatService.replyNotFound }
+        // The store has only JSON.
+        return (try? [RawMember](decodingMembers: options)) ?? []
+    }
+
+    /// The prompts of a reply, in order, with their reservation.
+    ///
+    /// - Throws: `overloaded`, `storeUnavailable`.
+    public func prompts(
+        of reply: ReplyRecord
+    ) async throws(RelayError) -> (rows: [ConversationRow], memory: MemoryReservation) {
+        let entries = try await readers.runForRelay(RequestStatements.prompts(of: reply.turn, id: reply.id))
+        let reservation = try reserve(for: entries)
+        let messages = try await readers.runForRelay(
+            ConversationRowStatements.messages(of: reply.turn.conversation, seqs: Self.seqs(of: entries)))
+        return (messages.map(\.row), reservation)
+    }
+}

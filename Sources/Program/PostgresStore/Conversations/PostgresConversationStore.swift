@@ -1,0 +1,288 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdIdentity
+import ChatterdPostgres
+import ChatterdRelay
+import ChatterdSockets
+
+/// The conversations in the table `chatts`, with their replies, journals and idempotency keys. Confined to its shard.
+public final class PostgresConversationStore: ConversationStore {
+    /// The maximum number of attempts of a transaction that loses against others on the same conversation. Each time another one
+    /// succeeds, so all transactions that may wait on one conversation succeed in the end.
+    private static let attempts = 100
+
+    let pool: PostgresPool
+    let lease: ProcessLease
+    let historyLimit: Int
+    /// The size limit of a conversation, in bytes, over all of its turns.
+    private let conversationLimit: Int
+    /// The size limit of all attachments of an app, in bytes; 0 for none.
+    let attachmentsLimit: Int
+    /// The limits of the text of apps and of people; `nil` for none.
+    let quota: TextQuota?
+    let memory: MemoryBudget
+    /// The histories that the process keeps for their next turns.
+    let histories: HistoryCache
+    /// Connections for large results. Statements that open turns use other connections.
+    let readers: PostgresPool
+    /// Pages that several readers may share.
+    private let confinedPages: Confined<ReplyPages>
+    /// The lifetime of an idempotency key.
+    private let keyLifetime: Duration
+    /// Wakes the feeds of the process.
+    let signals: ConversationSignals?
+
+    public init(
+        pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
+        conversationLimit: Int = 1 << 30, attachmentsLimit: Int = 0, quota: TextQuota? = nil,
+        memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
+        histories: HistoryCache? = nil, keyLifetime: Duration = .seconds(86_400),
+        pageLifetime: Duration = .seconds(10), signals: ConversationSignals? = nil
+    ) {
+        self.signals = signals
+        self.pool = pool
+        self.readers = readers ?? pool
+        self.memory = memory
+        self.histories = histories ?? HistoryCache(limit: 0, budget: memory)
+        self.conversationLimit = conversationLimit
+        self.attachmentsLimit = attachmentsLimit
+        self.quota = quota
+        confinedPages = Confined(
+            ReplyPages(on: pool.shard, budget: memory, lifetime: pageLifetime), to: pool.shard)
+        self.lease = lease
+        self.historyLimit = historyLimit
+        self.keyLifetime = keyLifetime
+    }
+
+    public func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
+        try admit(opening.prompts, to: opening.conversation, answers: 1)
+        defer { stored(in: opening.conversation) }
+        for _ in 0..<Self.openings {
+            if let opened = try await tryOpening(opening) { return opened }
+        }
+        throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
+    }
+
+    /// The number of attempts to open a turn, if a running reply that it must not follow ends meanwhile.
+    private static let openings = 5
+
+    /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
+    private func tryOpening(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened? {
+        let batch = openingBatch(opening)
+        defer { signals?.changed(opening.conversation) }
+        let results = try await runOwning(batch.transaction)
+        if let opened = results[batch.open].first {
+            let turn = Turn(conversation: opening.conversation, number: opened.number)
+            let quota = batch.charge.flatMap { results[$0].first }
+            let read = await openedHistory(batch.history, results, of: turn, for: opening.id, at: opened.version)
+            return .opened(turn, read, quota)
+        }
+        if let keyed = batch.keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
+        if let running = batch.running, let reply = results[running].first { throw Self.busy(with: reply) }
+        try await requireRoom(in: opening.conversation, for: Self.size(of: opening.prompts))
+        guard batch.running == nil else { return nil }
+        throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
+    }
+
+    @inline(never)
+    private static func busy(with reply: ReplyID) -> RelayError {
+        var error = RelayError(
+            .conversationBusy,
+            "A prompt of this conversation is being answered. Read or stop that reply, or send the prompt without when_busy to wait."
+        )
+        error.reply = reply
+        return error
+    }
+
+    @inline(never)
+    private func openingBatch(_ opening: TurnOpening) -> OpeningBatch {
+        var attachments = Attachments()
+        var stored = opening
+        stored.prompts = attachments.detach(from: opening.prompts)
+        return OpeningBatch(
+            opening, by: openQuery(stored, size: Self.size(of: opening.prompts)),
+            with: (attachments, limit: attachmentsLimit), bytes: Self.textSize(of: opening.prompts), in: histories)
+    }
+
+    /// - Parameter size: the size that the prompts add with their attachments, in bytes.
+    private func openQuery(_ opening: TurnOpening, size: Int) -> Query<ConversationStatements.NewTurn> {
+        guard opening.parent != nil || opening.key != nil || opening.whenBusy != .wait else {
+            return ConversationStatements.openTurn(
+                opening, owner: lease.id, size: size, limit: conversationLimit)
+        }
+        return ConversationStatements.openNamedTurn(
+            opening, owner: lease.id, keyLifetime: keyLifetime, size: size, limit: conversationLimit)
+    }
+
+    /// Throws `historyTooLarge` if the conversation is full. The statement has inserted no row then.
+    private func requireRoom(in conversation: ConversationKey, for bytes: Int) async throws(RelayError) {
+        let total = try await run(ConversationStatements.total(of: conversation)).first ?? 0
+        guard total + bytes > conversationLimit else { return }
+        throw RelayError(
+            .historyTooLarge,
+            "The conversation has reached its limit (CHATTERD_CONVERSATION_LIMIT, \(conversationLimit) bytes). Start it again "
+                + "with /llmprep, or delete it.")
+    }
+
+    /// Throws `textFull` if the owner of a conversation or its app has reached the limit.
+    func admit(_ messages: [ModelMessage], to conversation: ConversationKey, answers: Int = 0) throws(RelayError) {
+        try quota?.admit(Self.size(of: messages), of: conversation.owner, answers: answers)
+    }
+
+    /// Records that the database may have what was admitted.
+    func stored(in conversation: ConversationKey) {
+        quota?.stored(of: conversation.owner)
+    }
+
+    /// The size that prompts and the row of their reply add to a conversation, in bytes.
+    private static func size(of prompts: [ModelMessage]) -> Int {
+        textSize(of: prompts) + prompts.count * ConversationStatements.rowCost
+    }
+
+    /// The size of the text of prompts, in bytes.
+    private static func textSize(of prompts: [ModelMessage]) -> Int {
+        prompts.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
+    }
+
+    public func knownReply(in conversation: ConversationKey, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
+        try Self.knownReply(try await run(ConversationStatements.keyedReply(in: conversation, key: key)))
+    }
+
+    private static func knownReply(
+        _ found: Rows<ConversationStatements.KeyedReply>
+    ) throws(RelayError) -> ReplyID? {
+        guard let known = found.first else { return nil }
+        guard known.isSameRequest else {
+            throw RelayError(
+                .idempotencyKeyReused, "This Idempotency-Key came with another request before. Use a new one.")
+        }
+        return known.id
+    }
+
+    public func openAlternative(
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy,
+        reach: HistoryReach? = nil, meter: Meter? = nil
+    ) async throws(RelayError) -> OpenedTurn {
+        let conversation = reply.turn.conversation
+        var transaction = Transaction()
+        let open = transaction.add(
+            ConversationStatements.openAlternative(
+                to: reply, as: id, model: model, owner: lease.id, onInterrupt: onInterrupt, limit: conversationLimit,
+                meter: meter))
+        let charge = meter.map { transaction.add(UsageStatements.charge($0, for: id, in: conversation, bytes: 0)) }
+        let history = HistoryBatch(of: conversation, in: histories, for: reach, &transaction)
+        defer { signals?.changed(conversation) }
+        let results = try await runOwning(transaction)
+        guard let opened = results[open].first else {
+            try await requireRoom(in: conversation, for: 0)
+            throw Self.replyNotFound
+        }
+        let turn = Turn(conversation: conversation, number: opened.turn.number)
+        var alternative = OpenedTurn(
+            turn: turn, id: id, model: opened.model, options: opened.options, attempt: 1,
+            history: await openedHistory(history, results, of: turn, for: id, at: opened.turn.version))
+        alternative.quota = charge.flatMap { results[$0].first }
+        return alternative
+    }
+
+    public func adoptAbandoned(
+        limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
+    ) async throws(RelayError) -> [OpenedTurn] {
+        var transaction = Transaction()
+        let adopt = transaction.add(ReplyStatements.adopt(by: lease.id, limit: limit, except: known))
+        let adopted = Array(try await runOwning(transaction)[adopt])
+        for turn in adopted {
+            onClaim(turn.turn, turn.id)
+        }
+        return adopted
+    }
+
+    public func history(
+        of turn: Turn, for id: ReplyID, reach: HistoryReach? = nil
+    ) async throws(RelayError) -> TurnHistory {
+        var transaction = Transaction()
+        // The first query: rows that change later have a later version.
+        let version = transaction.add(HistoryStatements.version(of: turn.conversation))
+        let history = HistoryBatch(of: turn.conversation, upTo: turn.number, in: histories, for: reach, &transaction)
+        // The last query: a reply that still exists then existed before.
+        let state = transaction.add(ConversationStatements.isReplayed(turn, id: id))
+        let results = try await run(transaction)
+        guard results[state].count == 1 else { throw HistoryReader.replaced }
+        return try await read(
+            history, results, of: turn, for: id, at: results[version].first, evenIfUnfinished: true)
+    }
+
+    /// The history of a committed turn. It cannot fail: a history that the store cannot read now stays unread, and the reply reads
+    /// it when it starts.
+    private func openedHistory(
+        _ batch: HistoryBatch, _ results: Transaction.Results, of turn: Turn, for id: ReplyID,
+        at version: HistoryVersion
+    ) async -> TurnHistory {
+        do throws(RelayError) {
+            return try await read(batch, results, of: turn, for: id, at: version, evenIfUnfinished: false)
+        } catch {
+            return TurnHistory(unreadBehind: [])
+        }
+    }
+
+    /// Reads the rest of a history, and keeps it for the next turn.
+    private func read(
+        _ batch: HistoryBatch, _ results: Transaction.Results, of turn: Turn, for id: ReplyID,
+        at version: HistoryVersion?, evenIfUnfinished whole: Bool
+    ) async throws(RelayError) -> TurnHistory {
+        var reader = HistoryReader(
+            from: results[batch.page], behind: batch.start, batch.validHistory(in: results, at: version),
+            of: turn, for: id, limit: historyLimit, reach: batch.reach, pool: readers, budget: memory)
+        let history = try await reader.read(evenIfUnfinished: whole)
+        if let kept = reader.history(keptOf: history, at: version) {
+            histories.keep(kept)
+        }
+        return history
+    }
+
+    var pages: ReplyPages { confinedPages.value }
+
+    static let replyNotFound = RelayError(.replyNotFound, "There is no such reply.")
+
+    static func notReplayed(_ consequence: String) -> RelayError {
+        RelayError(
+            .replyNotComplete, "This reply is running, or has ended without an answer: \(consequence).")
+    }
+
+    // MARK: - Transactions
+
+    /// Runs a transaction. It is repeated if it loses against another one on the same conversation.
+    func run(
+        _ transaction: Transaction, otherwise code: RelayError.Code = .internal
+    ) async throws(RelayError) -> Transaction.Results {
+        try await pool.runForRelay(transaction, attempts: Self.attempts, otherwise: code)
+    }
+
+    /// Runs a query as a transaction.
+    @discardableResult
+    func run<Record>(
+        _ query: Query<Record>, otherwise code: RelayError.Code = .internal
+    ) async throws(RelayError) -> Rows<Record> {
+        try await pool.runForRelay(query, attempts: Self.attempts, otherwise: code)
+    }
+
+    /// Runs a transaction by which this process comes to own a turn. The other processes must know that it is alive.
+    private func runOwning(_ transaction: Transaction) async throws(RelayError) -> Transaction.Results {
+        var transaction = transaction
+        let now = pool.shard.now
+        let isRenewing = lease.addRenewal(to: &transaction, ifLateAt: now)
+        do throws(RelayError) {
+            let results = try await run(transaction)
+            if isRenewing {
+                lease.renewed(at: now)
+            }
+            return results
+        } catch {
+            if error.code == .storeUnavailable {
+                // If the transaction was committed, this process does not know its turn.
+                lease.markUncertain()
+            }
+            throw error
+        }
+    }
+}

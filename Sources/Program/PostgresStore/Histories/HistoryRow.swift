@@ -1,0 +1,104 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdPostgres
+
+/// A row of a conversation, as `HistoryStatements.page` returns it. Its texts are read in place.
+struct HistoryRow {
+    /// The meaning of a row, from its column `state`.
+    enum Kind {
+        /// A message outside of turns.
+        case seeded
+        case prompt
+        /// The choice of the reply that the next turn follows. It has no message.
+        case choice
+        /// A reply that is complete, or ended early with a text, as `ConversationStatements.isReplayed` says.
+        case replayedReply
+        case runningReply
+        /// A closed reply without an answer that can be replayed.
+        case omittedReply
+
+        /// - Parameter hasOnlyText: whether the row has a text and no further members.
+        init(state: Span<UInt8>, hasOnlyText: @autoclosure () -> Bool) {
+            if state.isEmpty {
+                self = .seeded
+            } else if state.isEqual(to: "prompt") {
+                self = .prompt
+            } else if state.isEqual(to: "complete") {
+                self = .replayedReply
+            } else if state.isEqual(to: "streaming") {
+                self = .runningReply
+            } else if state.isEqual(to: "choice") {
+                self = .choice
+            } else {
+                self = hasOnlyText() ? .replayedReply : .omittedReply
+            }
+        }
+    }
+
+    /// The columns of the statements.
+    private enum Column {
+        static let seq = 0
+        static let state = 1
+        static let after = 2
+        static let name = 3
+        static let message = 4
+        static let extras = 5
+    }
+
+    let seq: Int64
+    let kind: Kind
+    let role: MessageRole
+    /// Whether the page omits a text of the row, or an attachment.
+    let isIncomplete: Bool
+    /// The `seq` of the row that this one follows; `nil` for the row above.
+    let parent: Int64?
+    private let fields: Fields
+
+    /// Reads a row of the statements of `HistoryStatements`. A message that is too long for a page is NULL; extras that are too long are
+    /// empty, but not NULL. Extras with references lack their attachments.
+    init(_ fields: Fields) {
+        self.fields = fields
+        seq = Int64(fields.int(Column.seq) ?? 0)
+        kind = Kind(state: fields.bytes(Column.state), hasOnlyText: Self.hasOnlyText(fields))
+        role = MessageRole(fields.bytes(Column.name))
+        parent = fields.int(Column.after).map { Int64($0) }
+        isIncomplete =
+            fields.isNull(Column.message)
+            || !fields.isNull(Column.extras) && Self.isIncomplete(fields.bytes(Column.extras))
+    }
+
+    /// Whether a row has a text and no further members. A text that is too long for the page is not blank.
+    private static func hasOnlyText(_ fields: Fields) -> Bool {
+        fields.isNull(Column.extras) && (fields.isNull(Column.message) || fields.bytes(Column.message).hasText)
+    }
+
+    private static func isIncomplete(_ extras: Span<UInt8>) -> Bool {
+        extras.isEmpty || extras[0] == Attachments.mark
+    }
+
+    /// The role as it is stored.
+    var name: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { fields.bytes(Column.name) }
+    }
+
+    /// The text of the message.
+    var message: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { fields.bytes(Column.message) }
+    }
+
+    /// The further members of the message.
+    var extras: Span<UInt8> {
+        @_lifetime(borrow self)
+        get { fields.bytes(Column.extras) }
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether there is anything but white space and control characters.
+    var hasText: Bool {
+        for index in indices where self[index] > 0x20 { return true }
+        return false
+    }
+}

@@ -1,0 +1,151 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdDialects
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdRelay
+
+/// Writes a reply as one JSON object, for requests that are not streamed. Confined to its shard.
+final class AnswerCollector: ReplyListener {
+    private let responder: Responder
+    private let translator: any AnswerTranslator
+    private let context: AnswerContext
+    private let fields: Fields
+    private var subscription: ReplySubscription?
+    private var registration: RevocableResponses.Registration?
+    private var finished: CheckedContinuation<Void, Never>?
+    private var text = ByteBuffer()
+    private var thinking = ByteBuffer()
+    private var toolCalls = ByteBuffer()
+    /// The reservation for the text, the object and the output.
+    private let memory: MemoryReservation
+    private var reserved = 0
+    /// Whether the answer exceeds the memory budget. The store keeps it, and this response reports an error.
+    private var isTooLarge = false
+
+    init(
+        _ responder: Responder, _ translator: any AnswerTranslator, _ context: AnswerContext, fields: Fields,
+        memory: MemoryBudget
+    ) {
+        self.responder = responder
+        self.translator = translator
+        self.context = context
+        self.fields = fields
+        self.memory = memory.charge(0)
+    }
+
+    /// Collects the lines of the subscription. If the client leaves, or has left before, the subscription ends.
+    func follow(_ subscription: ReplySubscription, until watch: RevocationWatch) {
+        guard responder.isWaiting else {
+            subscription.cancel()
+            return
+        }
+        self.subscription = subscription
+        registration = watch.begin { [self] error in
+            self.subscription.take()?.cancel()
+            fail(error)
+        }
+        responder.onClientGone = { [self] in
+            self.subscription?.cancel()
+            finish()
+        }
+    }
+
+    /// Returns when the response is written, or the client has left.
+    func waitUntilFinished() async {
+        guard subscription != nil else { return }
+        await withCheckedContinuation { finished = $0 }
+    }
+
+    private func finish() {
+        registration.take()?.cancel()
+        subscription = nil
+        finished.take()?.resume()
+    }
+
+    func receive(_ lines: PositionedLines) -> Bool {
+        for index in 0..<lines.count {
+            receive(lines.line(at: index))
+        }
+        return true
+    }
+
+    private func receive(_ line: Span<UInt8>) {
+        guard !isTooLarge else { return }
+        // The reply has parsed the line before, so that this does not fail.
+        if let fields = try? AnswerLine(line) {
+            append(fields, of: line)
+            if text.count + thinking.count + toolCalls.count > reserved {
+                reserveMore()
+            }
+        }
+    }
+
+    func isQueued(at position: QueuePosition) {}
+
+    func reset(to position: ReplyPosition) {
+        isTooLarge = false
+        text.removeAll()
+        thinking.removeAll()
+        toolCalls.removeAll()
+    }
+
+    func end(_ ending: ReplyEnding, at position: ReplyPosition) {
+        if let error = ending.error, ending.isError || !translator.presentsAnyEnding {
+            fail(error)
+        } else if isTooLarge {
+            fail(
+                RelayError(
+                    .overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."))
+        } else if let body = object(endingWith: ending.lastEvent) {
+            responder.respond(json: body, fields: fields, memory: memory)
+            finish()
+        } else {
+            fail(RelayError(.internal, "The answer is stored, but could not be put together."))
+        }
+    }
+
+    func fail(_ error: RelayError) {
+        responder.refuse(responder.worded(error, model: context.model), fields: fields)
+        finish()
+    }
+
+    /// Reserves memory for more text. If that fails, it drops the text; the reply continues and is stored.
+    private func reserveMore() {
+        reserved = text.count + thinking.count + toolCalls.count + Self.step
+        guard !memory.grow(to: 3 * reserved, for: .output) else { return }
+        isTooLarge = true
+        (text, thinking, toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
+        reserved = 0
+        memory.shrink(to: 0)
+    }
+
+    /// The step by which the reservation grows, in bytes.
+    private static let step = 64 * 1_024
+
+    private func append(_ fields: AnswerLine, of line: Span<UInt8>) {
+        if let content = fields.content, !content.range.isEmpty {
+            text.append(decodingJSON: line.extracting(content.range))
+        }
+        if let thought = fields.thinking, !thought.range.isEmpty {
+            thinking.append(decodingJSON: line.extracting(thought.range))
+        }
+        if let calls = fields.toolCalls {
+            if !toolCalls.isEmpty {
+                toolCalls.append(UInt8(ascii: ","))
+            }
+            toolCalls.append(line.extracting((calls.lowerBound + 1)..<(calls.upperBound - 1)))
+        }
+    }
+
+    /// The answer in the form of its path; `nil` if the last line cannot be parsed.
+    private func object(endingWith last: [UInt8]) -> ByteBuffer? {
+        guard let fields = try? AnswerLine(last.span), fields.message != nil else { return nil }
+        append(fields, of: last.span)
+        var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 512)
+        let answer = WholeAnswer(text: text, thinking: thinking, toolCalls: toolCalls, lastLine: last)
+        (text, thinking, toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
+        translator.append(answer, context, to: &body)
+        return body
+    }
+}

@@ -1,0 +1,114 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdDialects
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdIdentity
+import ChatterdRelay
+
+/// Answers requests with replies: as a stream, or in one piece; in the form of any path.
+struct AnswerSender: Sendable {
+    private let settings: AnswerStream.Settings
+
+    init(_ configuration: Configuration, memory: MemoryBudget) {
+        settings = AnswerStream.Settings(
+            keepAlive: configuration.streams.keepAlive, unsentLimit: configuration.streams.unsentLimit, memory: memory)
+    }
+
+    /// Answers with a new reply and starts it. The response ends early if the credential of `watch` is revoked. A stream may continue after
+    /// the return.
+    func start(_ reply: Reply, as form: AnswerForm, to responder: Responder, until watch: RevocationWatch) async {
+        let context = form.context(of: reply.id, model: reply.model, at: WallClock.nanoseconds())
+        let fields = Self.fields(of: reply.id, form.conversation, reply.quota)
+        guard form.isStreamed || !form.isBackground else {
+            var body = ByteBuffer()
+            ResponseDocument(context).appendQueued(to: &body)
+            responder.respond(json: body, fields: fields)
+            await reply.begin()
+            return
+        }
+        await answer(as: form, context, fields, to: responder, until: watch, begin: reply.begin, reply.subscribe)
+    }
+
+    /// Answers with a reply that has been started before, from a position or from its beginning.
+    func send(
+        _ reply: ReplyRecord, from position: ReplyPosition? = nil, as form: AnswerForm, by service: ChatService,
+        to responder: Responder, until watch: RevocationWatch
+    ) async {
+        var context = form.context(of: reply.id, model: reply.model, at: reply.createdAtNanoseconds)
+        context.attempt = reply.attempt
+        let start = position ?? ReplyPosition(attempt: reply.attempt)
+        await answer(as: form, context, Self.fields(of: reply.id, form.conversation), to: responder, until: watch) {
+            service.subscribe($0, to: reply, from: start)
+        }
+    }
+
+    /// Has a listener of the form follow a reply.
+    private func answer(
+        as form: AnswerForm, _ context: AnswerContext, _ fields: Fields, to responder: Responder,
+        until watch: RevocationWatch, begin: () async -> Void = {},
+        _ subscribe: (any ReplyListener) -> ReplySubscription
+    ) async {
+        if form.isStreamed {
+            let stream = AnswerStream(responder, form.translator, context, fields: fields, settings)
+            stream.follow(subscribe(stream), until: watch)
+            await begin()
+            await stream.waitUntilOpened()
+        } else {
+            let collector = AnswerCollector(
+                responder, form.translator, context, fields: fields, memory: settings.memory)
+            collector.follow(subscribe(collector), until: watch)
+            await begin()
+            await collector.waitUntilFinished()
+        }
+    }
+
+    /// `Location`, the conversation, and the quota of the principal.
+    static func fields(of id: ReplyID, _ conversation: String? = nil, _ quota: Quota? = nil) -> Fields {
+        var fields = Fields()
+        // Room for the fields that follow it in a response.
+        fields.reserveCapacity(4)
+        if let path = FieldValue(validating: "/replies/" + id.description) { fields.add(.location, path) }
+        // A name that a field cannot hold is left out.
+        if let name = conversation.flatMap(FieldValue.init(validating:)) { fields.add(.xConversationID, name) }
+        fields.add(quota)
+        return fields
+    }
+}
+
+/// The form in which a client gets an answer.
+struct AnswerForm: Sendable {
+    let translator: any AnswerTranslator
+    /// Whether the answer is streamed.
+    let isStreamed: Bool
+    /// The model as the client has named it; `nil` for the model of the reply.
+    var model: String?
+    /// Whether a stream ends with the counts of tokens, if the client has the choice.
+    var includesUsage = false
+    /// The name of the conversation, as a field of the response; `nil` for none.
+    var conversation: String?
+    /// What was kept with the request; `nil` if nothing was.
+    var kept: [UInt8]?
+    /// The number of the last event that the client has; `nil` for a stream from its beginning.
+    var lastEvent: Int?
+    /// Whether the client gets an answer at once, and the reply continues without it.
+    var isBackground = false
+
+    init(_ translator: any AnswerTranslator, isStreamed: Bool) {
+        self.translator = translator
+        self.isStreamed = isStreamed
+    }
+
+    /// The form of chatterd's own paths.
+    init(isStreamed: Bool, showsQueue: Bool, retry: UInt32? = nil) {
+        self.init(ChatterdAnswers(showsQueue: showsQueue, retry: retry), isStreamed: isStreamed)
+    }
+
+    /// The context of the answer of a reply.
+    fileprivate func context(of id: ReplyID, model: String, at nanoseconds: Int64) -> AnswerContext {
+        var context = AnswerContext(
+            reply: id, model: self.model ?? model, createdAt: nanoseconds, includesUsage: includesUsage)
+        (context.kept, context.lastEvent) = (kept, lastEvent)
+        return context
+    }
+}

@@ -1,0 +1,27 @@
+import ChatterdConfiguration
+import ChatterdDialects
+import ChatterdHTTPServer
+import ChatterdSockets
+
+extension Server {
+    /// The HTTP server of the process: limits, accepted hosts and origins, and hints in refusals as the configuration gives them.
+    convenience init(_ process: ProcessServices, shards: [Shard], router: Router, _ access: AccessControl) {
+        let configuration = process.configuration
+        let hints = RefusalHints(configuration.http)
+        var hooks = ServerHooks()
+        hooks.onExchangeEnd = { [log = process.log] in log.record($0) }
+        hooks.errorForm = { head in Door(head)?.rawValue ?? 0 }
+        hooks.bodyAccount = access.bodyAccount
+        hooks.errorBody = { refusal, form in
+            let refusal = hints.explained(refusal)
+            return Door(rawValue: form)?.body(of: refusal) ?? .error(refusal)
+        }
+        var policy = configuration.server.browsers
+        policy.openRoutes = Route.openRoutes
+        policy.pageRoutes = Route.pageRoutes
+        policy.requestFields = Route.requestFields
+        self.init(
+            shards: shards, limits: configuration.http, router: router, policy: policy, hooks: hooks,
+            memory: process.memory)
+    }
+}

@@ -1,0 +1,142 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdDialects
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdIdentity
+import ChatterdPostgresStore
+import ChatterdRelay
+import ChatterdSockets
+
+/// The handlers of `/v1/conversations` and the paths below: docs/doors.md. The id of a conversation is its name.
+struct DoorConversationRoutes: Sendable {
+    /// The maximum number of copies of a body while its messages are stored, itself included.
+    private static let copies = 5
+
+    let services: ShardedServices
+    let audit: AppKeyStore
+    let memory: MemoryBudget
+    /// The size up to which the items of a conversation are listed, in bytes.
+    let limit: Int
+
+    /// The scope that an operation needs.
+    func scope(of operation: DoorConversationOperation) -> Scope {
+        switch operation {
+        case .retrieve, .listItems, .item: .read
+        case .create, .change, .delete: .chat
+        }
+    }
+
+    /// Answers a request that reads or changes a conversation.
+    func answer(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ operation: DoorConversationOperation
+    ) async throws(RelayError) {
+        switch operation {
+        case .create: try await create(request, responder, principal)
+        case .retrieve: try await retrieve(request, responder, principal)
+        case .change: try await change(request, responder, principal)
+        case .delete: try await delete(request, responder, principal)
+        case .listItems: try await listItems(request, responder, principal)
+        case .item: try await item(request, responder, principal)
+        }
+    }
+
+    private func create(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let owner = try principal.requiredOwner(of: request)
+        responder.annotate(Annotation.appID, owner.app)
+        guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
+        let body = try await read(request) { (bytes) throws(RelayError) in try ConversationBody(creating: bytes) }
+        request.body.releaseBytes()
+        let key = ConversationKey(owner, name: "conv_" + ConversationKey.randomName())
+        try principal.check(key)
+        var title: String?
+        if case .set(let text) = body.change { title = text }
+        let entry = try await services[request].catalogue.create(key, title: title, messages: body.messages)
+        responder.respond(entry)
+    }
+
+    private func retrieve(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.respond(try await services[request].catalogue.entry(of: key))
+    }
+
+    private func change(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        let body = try await read(request) { (bytes) throws(RelayError) in try ConversationBody(changing: bytes) }
+        responder.respond(try await services[request].catalogue.change(key, ConversationChange(title: body.change)))
+    }
+
+    private func delete(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        try await audit.recordDeletion(of: key, by: principal.credential.actor)
+        try await services[request].chat.deleteConversation(key)
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { json in
+                json.member("id", key.name)
+                json.member("object", "conversation.deleted")
+                json.member("deleted", true)
+            }
+        }
+        responder.respond(json: body)
+    }
+
+    /// Lists the items that the next response of the conversation follows.
+    private func listItems(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        let page = try request.itemPage()
+        let (items, reservation) = try await items(of: key, request)
+        try responder.respond(items, page, memory: reservation)
+    }
+
+    /// Reads an item of the list.
+    private func item(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        let (items, reservation) = try await items(of: key, request)
+        var body = ByteBuffer()
+        guard let id = request.parameters.last, items.append(item: id, to: &body) else {
+            throw RelayError(.replyNotFound, "The conversation has no item with this id.")
+        }
+        responder.respond(json: body, fields: [.cacheControl: "no-store"], memory: reservation)
+    }
+
+    private func items(
+        of key: ConversationKey, _ request: Request
+    ) async throws(RelayError) -> (ItemList, MemoryReservation) {
+        let service = services[request]
+        // It exists, maybe without messages.
+        _ = try await service.catalogue.entry(of: key)
+        let (rows, reservation) = try await service.archive.branch(of: key, limit: limit)
+        return (await ItemList.listing(rows), reservation)
+    }
+
+    private func read(
+        _ request: Request, _ body: @escaping @Sendable ([UInt8]) throws(RelayError) -> ConversationBody
+    ) async throws(RelayError) -> ConversationBody {
+        let bytes = request.body.bytes
+        return try await LongWork.run(on: bytes.count) { () throws(RelayError) in try body(bytes) }
+    }
+}
+
+extension Responder {
+    /// Answers with a conversation.
+    fileprivate func respond(_ entry: CatalogueEntry) {
+        var body = ByteBuffer()
+        ConversationBody.append(
+            id: entry.key.name, createdAt: Int(entry.createdAt / 1_000_000), title: entry.title, to: &body)
+        respond(json: body, fields: [.cacheControl: "no-store"])
+    }
+}

@@ -1,0 +1,180 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdDialects
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdIdentity
+import ChatterdPostgresStore
+import ChatterdRelay
+import ChatterdSockets
+
+/// Finds the place of a request of a door in the conversation of its identity: docs/doors.md, "Memory".
+struct DoorMemory: Sendable {
+    /// The size up to which a history is compared, in bytes.
+    let limit: Int
+
+    /// The place of a request.
+    struct Place {
+        /// The conversation; `nil` for a stateless request.
+        var conversation: ConversationKey?
+        /// The reply whose prompt the request repeats, as the end of the same history; `nil` for any other request.
+        var repeated: ReplyID?
+    }
+
+    /// Finds the conversation of a request, and keeps what is new to it of the messages.
+    ///
+    /// - Throws: `forbidden`; `invalidRequest` for a name that no conversation has, and for one without an identity; `replyNotFound`;
+    ///   `replyNotComplete`.
+    func place(
+        _ asked: inout DoorRequest, _ request: Request, _ principal: Principal, _ services: ShardServices,
+        to responder: Responder
+    ) async throws(RelayError) -> Place {
+        switch asked.continuation {
+        case .reply(let id):
+            return Place(conversation: try await follow(id, &asked, request, principal, services, to: responder))
+        case .conversation(let name):
+            let key = try conversation(of: request, principal, named: name, as: "conversation")
+            if let key { responder.annotate(Annotation.appID, key.owner.app) }
+            return Place(conversation: key)
+        case nil:
+            guard asked.isRemembered,
+                let key = try conversation(
+                    of: request, principal, named: request.fields[.xConversationID], as: "X-Conversation-ID")
+            else { return Place() }
+            responder.annotate(Annotation.appID, key.owner.app)
+            let repeated = try await place(&asked.chat, in: key, request, services.archive)
+            return Place(conversation: key, repeated: repeated)
+        }
+    }
+
+    /// The conversation that a request names; `nil` for a request without an identity.
+    ///
+    /// - Throws: `forbidden`; `invalidRequest` for a name that no conversation has, and for one without an identity.
+    private func conversation(
+        of request: Request, _ principal: Principal, named name: String?, as noun: String
+    ) throws(RelayError) -> ConversationKey? {
+        guard let owner = try principal.owner(of: request) else {
+            guard name == nil else {
+                throw RelayError(.invalidRequest, "\(noun) needs an identity: send X-App-ID too, or a key of an app.")
+            }
+            return nil
+        }
+        try name?.requireName(noun, upTo: ConversationKey.maximumNameLength)
+        let key = ConversationKey(owner, name: name)
+        try principal.check(key)
+        try key.requireNewName()
+        return key
+    }
+
+    /// Has the messages of a request follow a reply: in its conversation, or as a stateless request with the history before it.
+    private func follow(
+        _ id: ReplyID, _ asked: inout DoorRequest, _ request: Request, _ principal: Principal,
+        _ services: ShardServices,
+        to responder: Responder
+    ) async throws(RelayError) -> ConversationKey? {
+        let reply = try await services.reply(id, request, principal, to: responder)
+        guard reply.state == nil || reply.state == .complete else {
+            throw RelayError(
+                .replyNotComplete,
+                "The response \(id) is not complete, so nothing can follow it. Name the one before it.")
+        }
+        let size = asked.chat.messages.size
+        if await LongWork.run(on: size, { [asked] in asked.hasNamelessResults }) {
+            let calls = try await services.chat.readWhole(reply).toolCalls
+            asked = await LongWork.run(on: size + calls.count) { [asked] in
+                var named = asked
+                named.nameResults(by: calls, of: id)
+                return named
+            }
+        }
+        let key = reply.turn.conversation
+        guard asked.isRemembered else {
+            let (rows, memory) = try await services.archive.branch(of: key, upTo: id, limit: limit)
+            asked.chat.messages =
+                await LongWork.run(on: rows.workSize) { rows.map { StoredMessage($0).message } }
+                + asked.chat.messages
+            request.body.keep(memory)
+            guard asked.chat.messages.count <= ChatRequest.maximumMessages else {
+                throw RelayError(
+                    .historyTooLarge,
+                    "The history has too many messages to be copied. Send store true, or only the input.")
+            }
+            return nil
+        }
+        // The conversation of a stateless request is removed soon, with all that follows.
+        let owner = try principal.owner(of: request)
+        guard !key.isStateless || owner == nil else {
+            throw RelayError(
+                .invalidRequest,
+                "The response \(id) is not stored, so nothing that is stored can follow it. Send store false.")
+        }
+        if !key.isStateless { try principal.check(key) }
+        asked.chat.parent = id.description
+        return key
+    }
+
+    /// The stored reply to the prompt that a request repeats, if the request could have no other effect than another answer to that prompt.
+    ///
+    /// - Returns: `nil` if the request has other members for the model server, which a stored prompt cannot get, or an idempotency key.
+    func reply(
+        repeatedBy asked: DoorRequest, at place: Place, key: IdempotencyKey?, _ services: ShardServices
+    ) async throws(RelayError) -> ReplyRecord? {
+        guard let id = place.repeated, let conversation = place.conversation, key == nil else { return nil }
+        let reply = try await services.chat.find(id, of: conversation.owner)
+        return try await services.archive.members(of: reply) == asked.chat.passThrough ? reply : nil
+    }
+
+    /// Keeps the new messages of a request, and has them follow what is known of the conversation.
+    ///
+    /// - Returns: the reply whose prompt the request repeats.
+    private func place(
+        _ chat: inout ChatRequest, in conversation: ConversationKey, _ request: Request, _ archive: ConversationArchive
+    ) async throws(RelayError) -> ReplyID? {
+        switch request.fields[.xHistory] {
+        case "append": return nil
+        case nil, "compare": break
+        default: throw RelayError(.invalidRequest, "X-History must be append or compare.")
+        }
+        let (rows, memory) = try await archive.branch(of: conversation, limit: limit)
+        let messages = chat.messages
+        let match = await LongWork.run(on: messages.size + rows.reduce(0) { $0 + $1.content.count + $1.extras.count }) {
+            HistoryMatch(of: messages, in: rows.map(StoredMessage.init))
+        }
+        guard let match else {
+            throw RelayError(
+                .invalidRequest,
+                "The conversation begins with other messages than the request. Name another one with X-Conversation-ID, or send only "
+                    + "the new messages, with X-History: append.")
+        }
+        chat.messages.removeFirst(match.firstNew)
+        switch match.parent {
+        case .last: chat.parent = nil
+        case .reply(let id): chat.parent = id.description
+        case .start: chat.parent = rows.isEmpty ? nil : "start"
+        }
+        memory.shrink(to: 0)
+        return match.repeated
+    }
+}
+
+extension [ModelMessage] {
+    /// The size of all messages, in bytes.
+    fileprivate var size: Int { reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) } }
+}
+
+extension StoredMessage {
+    /// The message of a row.
+    fileprivate init(_ row: ConversationRow) {
+        let place: Place =
+            switch row.kind {
+            case .reply(let reply): .reply(reply.id)
+            case .prompt: .prompt
+            case .message, .choice: .seeded
+            }
+        self.init(
+            ModelMessage(
+                role: String(decoding: row.role, as: UTF8.self), content: String(decoding: row.content, as: UTF8.self),
+                extras: row.extras.isEmpty ? nil : String(decoding: row.extras, as: UTF8.self)),
+            place)
+    }
+}

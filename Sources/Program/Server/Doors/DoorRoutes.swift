@@ -1,0 +1,251 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdConfiguration
+import ChatterdDialects
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdIdentity
+import ChatterdRelay
+import ChatterdSockets
+
+/// The handlers of the paths of doors: docs/doors.md.
+struct DoorRoutes: Sendable {
+    let services: ShardedServices
+    let sender: AnswerSender
+    let passing: PromptRoute
+    let memory: MemoryBudget
+    let conversations: DoorMemory
+    let responses: ResponseRoutes
+    let doorConversations: DoorConversationRoutes
+    let ollamaModels: OllamaModelRoutes
+    /// The model of a request that names no model; `nil` if a request must name one.
+    let defaultModel: String?
+
+    /// The scope that an operation needs.
+    func scope(of operation: DoorEndpoint.Operation) -> Scope {
+        switch operation {
+        case .ask, .pass, .translate, .refuse: .chat
+        case .models, .model, .show, .count, .version: .read
+        case .change: .admin
+        case .response(let operation, _): responses.scope(of: operation)
+        case .conversation(let operation): doorConversations.scope(of: operation)
+        }
+    }
+
+    /// Answers a request to an endpoint.
+    func answer(
+        _ request: Request, _ responder: Responder, _ principal: Principal, at endpoint: DoorEndpoint
+    ) async throws(RelayError) {
+        switch endpoint.operation {
+        case .ask(let translator): try await ask(request, responder, principal, translator, endpoint)
+        case .count(let translator): try await count(request, responder, translator)
+        case .models(let lister): await list(request, responder, principal, lister)
+        case .model(let lister): await describe(request.parameter ?? "", request, responder, principal, lister)
+        case .show(let lister): try await show(request, responder, principal, lister, endpoint)
+        case .response(let operation, let translator):
+            try await responses.answer(request, responder, principal, operation, translator)
+        case .conversation(let operation):
+            try await doorConversations.answer(request, responder, principal, operation)
+        case .pass: try await passing.pass(request, responder, principal, to: endpoint.path)
+        case .translate(let translator):
+            try await passing.pass(request, responder, principal, as: translator, at: endpoint.path)
+        case .change(let change): await ollamaModels.change(change, at: endpoint, request, responder, principal)
+        case .refuse(let error): throw error
+        case .version:
+            var body = ByteBuffer()
+            body.appendJSON { json in json.object { $0.member("version", Version.current) } }
+            responder.respond(json: body)
+        }
+    }
+
+    // MARK: - Answers
+
+    /// Asks the model, and answers in the form of the door. A request that a door only passes on is passed on.
+    private func ask(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ translator: any ChatTranslator,
+        _ endpoint: DoorEndpoint
+    ) async throws(RelayError) {
+        guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
+        var asked = try await translate(request, translator)
+        let model = try self.model(of: asked.chat)
+        guard !asked.isPassed else {
+            if let answer = asked.loadAnswer, await isWithoutOllama(model, request) {
+                respondLoaded(model, answer, to: responder)
+                return
+            }
+            try await passing.pass(request, responder, principal, to: endpoint.path)
+            return
+        }
+        asked.chat.model = model
+        do throws(RelayError) {
+            try await answer(&asked, request, responder, principal, translator)
+        } catch {
+            throw responder.worded(error, model: model)
+        }
+    }
+
+    /// Starts the reply to a request that names its model, or finds the one that was started before, and answers with it.
+    private func answer(
+        _ asked: inout DoorRequest, _ request: Request, _ responder: Responder, _ principal: Principal,
+        _ translator: any ChatTranslator
+    ) async throws(RelayError) {
+        let model = asked.chat.model
+        try principal.check(model: model)
+        asked.chat.onDisconnect = asked.isBackground ? .finish : try request.disconnectPolicy(unless: nil)
+        let kept = asked.keep(createdAt: Int(WallClock.nanoseconds() / 1_000_000_000))
+        let key = try request.idempotencyKey()
+        request.body.releaseBytes()
+        let service = services[request]
+        let place = try await conversations.place(&asked, request, principal, service, to: responder)
+        let named = place.conversation
+        let prompt: AcceptedPrompt
+        // What a response repeats of its request is kept with a prompt of its own.
+        if kept == nil, let reply = try await conversations.reply(repeatedBy: asked, at: place, key: key, service) {
+            prompt = .started(
+                try await service.chat.regenerate(
+                    reply, model: model, onDisconnect: asked.chat.onDisconnect, onInterrupt: asked.chat.onInterrupt,
+                    meter: principal.meter))
+        } else {
+            let owner = try principal.owner(of: request)
+            let conversation = named ?? .stateless(of: owner, named: request.statelessName(key: key))
+            prompt = try await service.chat.accept(asked.chat, in: conversation, key: key, meter: principal.meter)
+        }
+        request.body.release()
+        var form = AnswerForm(translator, isStreamed: asked.chat.stream)
+        (form.model, form.includesUsage, form.kept) = (model, asked.includesUsage, kept)
+        form.conversation = named.flatMap { $0.isStateless ? nil : $0.name }
+        form.isBackground = asked.isBackground
+        let watch = service.watch(principal)
+        switch prompt {
+        case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)
+        case .known(let reply) where form.isBackground && !form.isStreamed:
+            try await responses.describe(reply, for: principal, to: responder, by: service)
+        case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
+        }
+    }
+
+    /// Whether the servers of a model are of other kinds than `ollama`. They load it by themselves.
+    private func isWithoutOllama(_ model: String, _ request: Request) async -> Bool {
+        await services[request].upstreams.directory.prepare(for: model)
+        let targets = services[request].upstreams.directory.targets(for: model)
+        return !targets.isEmpty && !targets.contains { $0.upstream.description.kind == .ollama }
+    }
+
+    /// Answers as an Ollama that has loaded a model; `answer` is the member with the empty text.
+    private func respondLoaded(_ model: String, _ answer: String, to responder: Responder) {
+        var body = ByteBuffer()
+        body.append("{\"model\":")
+        body.append(jsonString: model)
+        body.append(",\"created_at\":\"")
+        body.append(rfc3339: WallClock.nanoseconds())
+        body.append("\",")
+        body.append(utf8: answer)
+        body.append(",\"done\":true,\"done_reason\":\"load\"}")
+        responder.respond(json: body)
+    }
+
+    private func translate(
+        _ request: Request, _ translator: any ChatTranslator
+    ) async throws(RelayError) -> DoorRequest {
+        let body = request.body.bytes
+        return try await LongWork.run(on: body.count) { () throws(RelayError) in try translator.request(body) }
+    }
+
+    /// Answers with an estimate of the tokens of a request.
+    private func count(
+        _ request: Request, _ responder: Responder, _ translator: any ChatTranslator
+    ) async throws(RelayError) {
+        let chat = try await translate(request, translator).chat
+        let bytes =
+            chat.messages.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
+            + chat.passThrough.reduce(0) { $0 + ($1.key == "tools" ? $1.value.count : 0) }
+        var body = ByteBuffer()
+        body.appendJSON { json in
+            json.object { $0.member("input_tokens", Int(Double(bytes) / ContextWindow.usualBytesPerToken) + 1) }
+        }
+        responder.respond(json: body)
+    }
+
+    private func model(of chat: ChatRequest) throws(RelayError) -> String {
+        if !chat.model.isEmpty { return chat.model }
+        guard let defaultModel else { throw RelayError(.invalidRequest, "model is required") }
+        return defaultModel
+    }
+
+    // MARK: - Models
+
+    private func list(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ lister: any ModelLister
+    ) async {
+        let models = await models(for: request, principal)
+        var body = ByteBuffer()
+        responder.lister(unless: lister).append(models, to: &body)
+        responder.respond(json: body)
+    }
+
+    private func show(
+        _ request: Request, _ responder: Responder, _ principal: Principal, _ lister: any ModelLister,
+        _ endpoint: DoorEndpoint
+    ) async throws(RelayError) {
+        // Old clients name the model `name`.
+        let passed = try await PassedPrompt.reading(request.body.bytes, naming: ["model", "name"])
+        guard await find(passed.model, request, principal) != nil,
+            await ollamaModels.describe(passed, at: endpoint, request, responder, principal)
+        else {
+            await describe(passed.model, request, responder, principal, lister)
+            return
+        }
+    }
+
+    private func describe(
+        _ name: String, _ request: Request, _ responder: Responder, _ principal: Principal, _ lister: any ModelLister
+    ) async {
+        guard let model = await find(name, request, principal) else {
+            let directory = services[request].upstreams.directory
+            responder.refuse(responder.worded(RelayError(directory.refusal(of: name)), model: name))
+            return
+        }
+        var body = ByteBuffer()
+        responder.lister(unless: lister).append(model, to: &body)
+        responder.respond(json: body)
+    }
+
+    /// The model with a name that the principal may ask for. Ollama adds the tag `latest` to a name without one; a name may begin with that
+    /// of its server.
+    private func find(_ name: String, _ request: Request, _ principal: Principal) async -> DoorModel? {
+        let models = await models(for: request, principal)
+        let names = [ExactText(name), ExactText(name + ":latest")]
+        if let model = models.first(where: { names.contains(ExactText($0.name)) }) { return model }
+        let upstreams = services[request].upstreams
+        guard ModelName.isValid(name), upstreams.directory.isQualified(name), principal.permits(model: name) else {
+            return nil
+        }
+        let listings = await upstreams.modelLists.listings(of: upstreams.directory)
+        return ModelsRoute.model(name, listings, in: upstreams.directory).map(DoorModel.init)
+    }
+
+    /// The models that can be asked for now, and that the principal may ask for.
+    private func models(for request: Request, _ principal: Principal) async -> [DoorModel] {
+        let upstreams = services[request].upstreams
+        let listings = await upstreams.modelLists.listings(of: upstreams.directory)
+        return ModelsRoute.models(listings, in: upstreams.directory)
+            .filter { principal.permits(model: $0.name) }
+            .map(DoorModel.init)
+    }
+}
+
+extension DoorModel {
+    fileprivate init(_ model: ModelsRoute.Model) {
+        self.init(name: model.name, context: model.context, installed: model.installed)
+    }
+}
+
+extension Request {
+    /// The name of the conversation of a request without an identity: the same for the same idempotency key, otherwise random.
+    fileprivate func statelessName(key: IdempotencyKey?) -> String {
+        guard let key else {
+            return ConversationKey.randomName() + ConversationKey.randomName()
+        }
+        return "key " + key.text
+    }
+}

@@ -1,0 +1,69 @@
+import ChatterdBasics
+import ChatterdDialects
+import ChatterdHTTP
+import ChatterdHTTPServer
+import ChatterdRelay
+import ChatterdSockets
+
+extension Request {
+    /// A query item that is `true` or `false`; `false` without it.
+    ///
+    /// - Throws: `invalidRequest`.
+    func boolean(_ name: String) throws(RelayError) -> Bool {
+        switch head.target.queryItem(name) {
+        case nil, "false", "False": return false
+        case "true", "True": return true
+        default: throw RelayError(.invalidRequest, "\(name) must be true or false.")
+        }
+    }
+
+    /// The page of a list of items that the query asks for.
+    ///
+    /// - Throws: `invalidRequest`.
+    func itemPage() throws(RelayError) -> ItemList.Page {
+        var page = ItemList.Page()
+        let target = head.target
+        if let text = target.queryItem("limit") {
+            guard let limit = Int(text), 1...ItemList.Page.maximumLimit ~= limit else {
+                throw RelayError(.invalidRequest, "limit must be a number from 1 to \(ItemList.Page.maximumLimit).")
+            }
+            page.limit = limit
+        }
+        switch target.queryItem("order") {
+        case nil, "desc": break
+        case "asc": page.isAscending = true
+        default: throw RelayError(.invalidRequest, "order must be asc or desc.")
+        }
+        page.after = target.queryItem("after")
+        return page
+    }
+}
+
+extension [ConversationRow] {
+    /// The size of the rows for `LongWork`, in bytes: a row costs time without a text, too.
+    var workSize: Int { reduce(0) { $0 + 256 + $1.size } }
+}
+
+extension ItemList {
+    /// The items of rows, which may have long texts.
+    static func listing(_ rows: [ConversationRow]) async -> ItemList {
+        await LongWork.run(on: rows.workSize) {
+            var items = ItemList()
+            for row in rows { items.append(row) }
+            return items
+        }
+    }
+}
+
+extension Responder {
+    /// Answers with a page of items.
+    ///
+    /// - Throws: `invalidRequest` if `after` is none of them.
+    func respond(_ items: ItemList, _ page: ItemList.Page, memory: MemoryReservation) throws(RelayError) {
+        var body = ByteBuffer()
+        guard items.append(page, to: &body) else {
+            throw RelayError(.invalidRequest, "after is none of the items.")
+        }
+        respond(json: body, fields: [.cacheControl: "no-store"], memory: memory)
+    }
+}

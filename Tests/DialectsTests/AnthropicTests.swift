@@ -1,0 +1,150 @@
+import ChatterdChat
+import ChatterdRelay
+import Testing
+
+@testable import ChatterdDialects
+
+/// Requests and answers of Anthropic's door.
+struct AnthropicTests {
+    private func read(_ members: String, messages: String = #"[{"role":"user","content":"Hi"}]"#) throws -> [String] {
+        try summary(#"{"model":"m","max_tokens":9,"messages":\#(messages)\#(members)}"#, by: AnthropicMessages())
+    }
+
+    @Test func samplingMembersBecomeOptions() throws {
+        #expect(
+            try read(#","temperature":1,"top_k":3,"top_p":0.5,"stop_sequences":["x"],"metadata":{"user_id":"ada"}"#)
+                == [
+                    "user: Hi", #"user="ada""#,
+                    #"options={"temperature":1,"top_k":3,"top_p":0.5,"stop":["x"],"num_predict":9}"#,
+                ])
+    }
+
+    @Test func systemIsAMessage() throws {
+        #expect(try read(#","system":"s""#)[0] == "system: s")
+        #expect(
+            try read(
+                #","system":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"text","text":"b"}]"#
+            )[0] == "system: ab")
+    }
+
+    @Test func toolsAreFunctions() throws {
+        let tools =
+            #","tools":[{"name":"f","description":"d","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}]"#
+        let function =
+            #"tools=[{"type":"function","function":{"name":"f","description":"d","parameters":{"type":"object"}}}]"#
+        #expect(try read(tools)[1] == function)
+        #expect(try read(tools + #","tool_choice":{"type":"any"}"#)[2] == #"tool_choice="required""#)
+        #expect(
+            try read(tools + #","tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true}"#)[2...3]
+                == [#"tool_choice={"type":"function","function":{"name":"f"}}"#, "parallel_tool_calls=false"])
+        #expect(try read(tools + #","tool_choice":{"type":"none"}"#).count == 2)
+        #expect(throws: RelayError.self) { try read(#","tools":[{"type":"web_search_20250305","name":"web_search"}]"#) }
+    }
+
+    @Test func thinkingAndFormatAreTranslated() throws {
+        #expect(try read(#","thinking":{"type":"enabled","budget_tokens":1024}"#)[1] == "think=true")
+        #expect(try read(#","thinking":{"type":"disabled"}"#)[1] == "think=false")
+        #expect(
+            try read(#","output_config":{"effort":"low","format":{"type":"json_schema","schema":{"a":1}}}"#)[1...2]
+                == [#"format={"a":1}"#, #"think="low""#])
+    }
+
+    @Test func blocksAreTranslated() throws {
+        let assistant =
+            #"{"role":"assistant","content":[{"type":"thinking","thinking":"hm","signature":""},{"type":"text","text":"Let me see."},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}]}"#
+        let results =
+            #"{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":[{"type":"text","text":"9"}],"is_error":false},{"type":"text","text":"And?"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}"#
+        #expect(
+            try read("", messages: #"[{"role":"user","content":"Hi"},\#(assistant),\#(results)]"#).dropLast() == [
+                "user: Hi",
+                #"assistant: Let me see. {"thinking":"hm","tool_calls":[{"id":"t1","function":{"name":"f","arguments":{"a":1}}}]}"#,
+                #"tool: 9 {"tool_name":"f","tool_call_id":"t1"}"#, #"user: And? {"images":["AAAA"]}"#,
+            ])
+    }
+
+    @Test(arguments: [
+        (#"{"messages":[{"role":"user","content":"Hi"}]}"#, "max_tokens"),
+        (#"{"max_tokens":0,"messages":[{"role":"user","content":"Hi"}]}"#, "max_tokens"),
+        (#"{"max_tokens":1}"#, "messages"), (#"{"max_tokens":1,"messages":[]}"#, "messages"),
+        (#"{"max_tokens":1,"messages":[{"role":"system","content":"s"}]}"#, "messages[0].role"),
+        (#"{"max_tokens":1,"messages":[{"role":"user"}]}"#, "messages[0].content"),
+        (#"{"max_tokens":1,"messages":[{"role":"user","content":"x"}],"mood":1}"#, "mood"),
+        (#"{"max_tokens":1,"messages":[{"role":"user","content":"x"}],"container":"c"}"#, "container"),
+        (
+            #"{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document"}]}]}"#,
+            "messages[0].content[0].type"
+        ),
+    ])
+    func faultNamesItsMember(_ body: String, _ parameter: String) {
+        let fault = #expect(throws: RelayError.self) { try AnthropicMessages().request(Array(body.utf8)) }
+        #expect(fault?.parameter == parameter && fault?.code == .invalidRequest)
+    }
+
+    @Test func countNeedsNoLimit() throws {
+        let body = #"{"model":"m","messages":[{"role":"user","content":"Hi"}]}"#
+        #expect(try AnthropicMessages(isCount: true).request(Array(body.utf8)).chat.messages.count == 1)
+    }
+
+    private func event(_ name: String, _ members: String) -> String {
+        "event: \(name)\ndata: {\"type\":\"\(name)\"\(members)}\n\n"
+    }
+
+    @Test func blocksOfAnAnswerAreStreamedInTurn() {
+        let call = #"[{"function":{"name":"f","arguments":{"a":"x"}}}]"#
+        let lines = [
+            token(#""content":"","thinking":"hm""#), token(#""content":"a\n""#), token(#""content":"b""#),
+            token(#""content":"","tool_calls":\#(call)"#), last(),
+        ]
+        func delta(_ index: Int, _ members: String) -> String {
+            event("content_block_delta", #","index":\#(index),"delta":{\#(members)}"#)
+        }
+        func start(_ index: Int, _ block: String) -> String {
+            event("content_block_start", #","index":\#(index),"content_block":{\#(block)}"#)
+        }
+        func stop(_ index: Int) -> String { event("content_block_stop", #","index":\#(index)"#) }
+        let message =
+            #"{"id":"msg_\#(replyID)","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}"#
+        let expected = [
+            event("message_start", #","message":\#(message)"#),
+            start(0, #""type":"thinking","thinking":"","signature":"""#),
+            delta(0, #""type":"thinking_delta","thinking":"hm""#), stop(0),
+            start(1, #""type":"text","text":"""#), delta(1, #""type":"text_delta","text":"a\n""#),
+            delta(1, #""type":"text_delta","text":"b""#), stop(1),
+            start(2, #""type":"tool_use","id":"call_\#(replyID)_0","name":"f","input":{}"#),
+            delta(2, #""type":"input_json_delta","partial_json":"{\"a\":\"x\"}""#), stop(2),
+            event(
+                "message_delta",
+                #","delta":{"stop_reason":"tool_use","stop_sequence":null},"usage":{"input_tokens":5,"output_tokens":7}"#
+            ),
+            event("message_stop", ""),
+        ]
+        #expect(stream(lines, by: AnthropicMessages()) == expected.joined())
+    }
+
+    @Test func wholeAnswerIsAMessage() {
+        let calls = #"{"id":"t1","function":{"name":"f","arguments":{"a":1}}}"#
+        #expect(
+            encodeWhole("a", thinking: "hm", calls: calls, last: last(reason: "length"), by: AnthropicMessages())
+                == #"{"id":"msg_\#(replyID)","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm","signature":""},{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}],"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":7}}"#
+        )
+    }
+
+    @Test func faultAndKeepAliveAreEvents() {
+        var encoder = AnthropicMessages().makeEncoder(context())
+        #expect(
+            text { encoder.fail(RelayError(.overloaded, "Full."), at: 0, to: &$0) }
+                == #"event: error"# + "\n"
+                + #"data: {"type":"error","error":{"type":"overloaded_error","message":"Full."}}"# + "\n\n")
+        #expect(text { encoder.keepAlive(to: &$0) } == "event: ping\ndata: {\"type\":\"ping\"}\n\n")
+    }
+
+    @Test func modelsAreAList() {
+        #expect(
+            text { AnthropicModels().append([DoorModel(name: "m")], to: &$0) }
+                == #"{"data":[{"type":"model","id":"m","display_name":"m","created_at":"1970-01-01T00:00:00Z"}],"has_more":false,"first_id":"m","last_id":"m"}"#
+        )
+        #expect(
+            text { AnthropicModels().append([], to: &$0) }
+                == #"{"data":[],"has_more":false,"first_id":null,"last_id":null}"#)
+    }
+}

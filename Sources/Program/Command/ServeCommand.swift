@@ -147,7 +147,7 @@ struct ServeCommand: Sendable {
     private func offerEcho(_ configuration: inout Configuration) {
         let upstreams = configuration.upstreams.list
         configuration.upstreams.offerEcho()
-        let advice = configuration.upstreams.refusesEcho ? "" : ": the built-in model \"echo\" is there to try"
+        let advice = configuration.upstreams.refusesEcho ? "" : "; try the built-in model \"echo\" meanwhile"
         for upstream in upstreams where upstream.kind != .echo {
             // The configuration has accepted this URL.
             guard let url = try? UpstreamURL(parsing: upstream.url) else { continue }

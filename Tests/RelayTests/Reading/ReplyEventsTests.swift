@@ -30,7 +30,7 @@ import Testing
         events.appendReset(attempt: 2, at: time, to: &buffer)
         #expect(
             buffer.string == #"{"reset":true,"attempt":2,"# + line
-                + #""\n\n[The answer was interrupted, and begins anew.]\n\n"},"done":false}"#)
+                + #""\n\n[The answer was interrupted and is starting over.]\n\n"},"done":false}"#)
         try expectCompleteLine(buffer)
     }
 

@@ -131,7 +131,7 @@ import Testing
         let list = severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))
         try await onStage(environment: list) { stage in
             let seed = SeedClient(try stage.chat("app", "prompt").body)
-            #expect(seed.message == begun + "\n\n[The answer was interrupted, and begins anew.]\n\n" + "A king.")
+            #expect(seed.message == begun + "\n\n[The answer was interrupted and is starting over.]\n\n" + "A king.")
             #expect(seed.errMsg.isEmpty && seed.violation == nil && !seed.isInError)
             // The next prompt is answered as usual: the history has the restarted answer.
             Transcript(try stage.chat("app", "next")).check()

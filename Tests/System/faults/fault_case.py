@@ -29,7 +29,7 @@ LIMIT = 2 * TIMEOUT
 """Seconds after which a case counts as hanging."""
 CANARY = "canary"
 """The beginning of every key."""
-NOTICE = "begins anew"
+NOTICE = "is starting over"
 """Part of the notice that clients show which do not know `reset`."""
 
 

@@ -19,7 +19,7 @@ public protocol AnswerEncoder {
     /// Appends the position of the answer in the queue of a model server, if the form has one for it.
     mutating func append(_ queue: QueuePosition, at nanoseconds: Int64, to buffer: inout ByteBuffer)
 
-    /// Takes the answer so far back, which begins anew at `position`.
+    /// Takes the answer so far back; it starts over at `position`.
     ///
     /// - Returns: `false` if the form cannot take text back.
     mutating func reset(to position: ReplyPosition, at nanoseconds: Int64, to buffer: inout ByteBuffer) -> Bool

@@ -4,7 +4,7 @@ import ChatterdRelay
 
 /// Where the messages of a client that sends its whole history belong in the history of a conversation.
 ///
-/// The common beginning is recognised, and only what follows is new. A history without its head is no other history. docs/doors.md,
+/// The common beginning is recognised, and only what follows is new. A history that only lacks its oldest turns still matches. docs/doors.md,
 /// "Memory".
 public struct HistoryMatch: Sendable, Equatable {
     /// What the new messages follow.

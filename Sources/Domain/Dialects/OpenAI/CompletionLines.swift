@@ -7,7 +7,7 @@ struct CompletionLines: PassedAnswerEncoder {
     /// The limit of a line, in bytes.
     static let lineLimit = 1 << 20
 
-    /// What the lines so far say, and what is written of them.
+    /// The end that the lines so far have, and the events that are written for them.
     private struct Writer {
         /// The beginning of each event: the id, the time and the model.
         let head: [UInt8]

@@ -36,7 +36,7 @@ public struct DoorRequest: Sendable {
         self.chat = chat
     }
 
-    /// Keeps with the request what answers repeat of it, also for another process that answers later.
+    /// Stores the members of the request that its answers repeat, so that any process can answer.
     ///
     /// - Parameter seconds: the time of the request, in seconds since 1970.
     /// - Returns: the kept object as JSON; `nil` if the API repeats nothing.

@@ -35,7 +35,7 @@ public struct ReplyEvents: Sendable {
                 event.member("reset", true)
                 event.member("attempt", attempt)
                 write(
-                    "\n\n[The answer was interrupted, and begins anew.]\n\n", at: nanoseconds, to: &event)
+                    "\n\n[The answer was interrupted and is starting over.]\n\n", at: nanoseconds, to: &event)
                 event.member("done", false)
             }
         }

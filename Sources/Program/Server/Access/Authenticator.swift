@@ -98,7 +98,7 @@ final class Authenticator {
         return .anyone
     }
 
-    /// The principal of a credential; `nil` for a text that is none of this server.
+    /// The principal of a credential; `nil` if this server did not issue it.
     ///
     /// - Throws: `unauthorized` for a credential that is wrong, expired or revoked; `issuerUnavailable`; errors of the store.
     private func verify(_ credential: CredentialText, now: Int64) async throws(RelayError) -> Principal? {

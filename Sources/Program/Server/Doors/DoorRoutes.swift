@@ -12,7 +12,7 @@ import ChatterdSockets
 struct DoorRoutes: Sendable {
     let services: ShardedServices
     let sender: AnswerSender
-    let passing: PromptRoute
+    let passing: PassThroughRoute
     let memory: MemoryBudget
     let conversations: DoorMemory
     let responses: ResponseRoutes
@@ -188,7 +188,7 @@ struct DoorRoutes: Sendable {
         _ endpoint: DoorEndpoint
     ) async throws(RelayError) {
         // Old clients name the model `name`.
-        let passed = try await PassedPrompt.reading(request.body.bytes, naming: ["model", "name"])
+        let passed = try await PassThroughRequest.reading(request.body.bytes, naming: ["model", "name"])
         guard await find(passed.model, request, principal) != nil,
             await ollamaModels.describe(passed, at: endpoint, request, responder, principal)
         else {

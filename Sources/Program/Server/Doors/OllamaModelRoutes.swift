@@ -29,7 +29,7 @@ struct OllamaModelRoutes: Sendable {
     ) async {
         var model = ""
         do throws(RelayError) {
-            let passed = try await PassedPrompt.reading(request.body.bytes, naming: change.modelMembers)
+            let passed = try await PassThroughRequest.reading(request.body.bytes, naming: change.modelMembers)
             model = passed.model
             let subject = try await Self.subject(change, passed, request.body.bytes)
             let (target, server) = try await services[request].upstreams.target(
@@ -39,7 +39,7 @@ struct OllamaModelRoutes: Sendable {
                 AuditEntry(
                     change.action, of: "\(subject) on \(target.upstream.description.name)",
                     by: principal.credential.actor))
-            let relay = PromptRelay(
+            let relay = PassThroughExchange(
                 responder, server, limits: Self.limits(isStreamed: passed.stream ?? true), unsentLimit: unsentLimit,
                 until: services[request].watch(principal))
             await relay.run(
@@ -54,11 +54,11 @@ struct OllamaModelRoutes: Sendable {
     ///
     /// - Returns: `false` if no server of the kind `ollama` lists the model, and nothing was answered.
     func describe(
-        _ passed: PassedPrompt, at endpoint: DoorEndpoint, _ request: Request, _ responder: Responder,
+        _ passed: PassThroughRequest, at endpoint: DoorEndpoint, _ request: Request, _ responder: Responder,
         _ principal: Principal
     ) async -> Bool {
         guard let (target, server) = await services[request].upstreams.describer(of: passed.model) else { return false }
-        let relay = PromptRelay(
+        let relay = PassThroughExchange(
             responder, server, unsentLimit: unsentLimit, until: services[request].watch(principal))
         await relay.run(passed.body(asking: target.model), to: endpoint.path, of: request)
         return true
@@ -66,11 +66,11 @@ struct OllamaModelRoutes: Sendable {
 
     /// The changed model in the audit log.
     private static func subject(
-        _ change: ModelChange, _ passed: PassedPrompt, _ body: [UInt8]
+        _ change: ModelChange, _ passed: PassThroughRequest, _ body: [UInt8]
     ) async throws(RelayError) -> String {
         try passed.model.requireName(change.modelMembers[0], upTo: ModelName.maximumLength)
         guard change == .copy else { return passed.model }
-        let copy = try await PassedPrompt.reading(body, naming: ["destination"]).model
+        let copy = try await PassThroughRequest.reading(body, naming: ["destination"]).model
         try copy.requireName("destination", upTo: ModelName.maximumLength)
         return "\(passed.model) to \(copy)"
     }

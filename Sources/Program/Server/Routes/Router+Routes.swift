@@ -36,7 +36,7 @@ extension Router {
             defaultModel: process.configuration.upstreams.defaultModel)
         on(.post, .llmchat, for: .chat, access, chat.answer)
         on(.post, .llmprep, for: .chat, access, chat.prepare)
-        let prompt = PromptRoute(
+        let prompt = PassThroughRoute(
             services: services, usage: process.usage, memory: process.memory,
             unsentLimit: process.configuration.streams.unsentLimit)
         on(.post, .llmprompt, for: .chat, access, prompt.answer)

@@ -11,7 +11,7 @@ import ChatterdSockets
 
 /// `POST /llmprompt`: passes the request to the `/api/generate` of a model server with the model, and returns its answer. Also other requests
 /// that are passed on outside of conversations.
-struct PromptRoute: Sendable {
+struct PassThroughRoute: Sendable {
     let services: ShardedServices
     let usage: UsageStore
     let memory: MemoryBudget
@@ -38,7 +38,7 @@ struct PromptRoute: Sendable {
         _ request: Request, _ responder: Responder, _ principal: Principal, to path: String, named name: String? = nil
     ) async throws(RelayError) {
         try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
-        let prompt = try await PassedPrompt.reading(request.body.bytes)
+        let prompt = try await PassThroughRequest.reading(request.body.bytes)
         try principal.check(model: prompt.model)
         let (target, server) = try await services[request].upstreams.server(
             for: prompt.model, of: [.ollama], otherwise: Self.notOllama(name ?? path))
@@ -60,7 +60,7 @@ struct PromptRoute: Sendable {
         at path: String
     ) async throws(RelayError) {
         let bytes = request.body.bytes
-        let prompt = try await PassedPrompt.reading(bytes)
+        let prompt = try await PassThroughRequest.reading(bytes)
         try principal.check(model: prompt.model)
         let kinds = UpstreamDescription.Kind.allCases.filter { translator.path(at: $0) != nil }
         let (target, server) = try await services[request].upstreams.server(
@@ -89,7 +89,7 @@ struct PromptRoute: Sendable {
 
     /// Counts a request, waits for a slot, and passes the request on.
     private func pass(
-        _ prompt: PassedPrompt, to target: ModelTarget, _ request: Request, _ responder: Responder,
+        _ prompt: PassThroughRequest, to target: ModelTarget, _ request: Request, _ responder: Responder,
         _ principal: Principal, _ passing: Passing
     ) async throws(RelayError) {
         let passed = try services[request].chat.admitPassedRequest(of: principal.owner)
@@ -111,7 +111,7 @@ struct PromptRoute: Sendable {
             guard responder.isWaiting else { return nil }
             responder.onClientGone = { passed.end() }
             try await passed.acquireSlot(of: target.upstream.description)
-            let relay = PromptRelay(
+            let relay = PassThroughExchange(
                 responder, passing.server, as: passing.form, quota: charge.quota, unsentLimit: unsentLimit,
                 until: services[request].watch(principal))
             await relay.run(passing.body, to: passing.path, of: request)

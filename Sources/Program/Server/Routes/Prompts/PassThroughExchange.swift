@@ -14,7 +14,7 @@ import ChatterdSockets
 ///
 /// Without a form the client gets the bytes of the model server, and errors in Ollama's form. With a form the head of a streamed response
 /// waits for the first output, so that an error before it has its status.
-final class PromptRelay: ExchangeDelegate {
+final class PassThroughExchange: ExchangeDelegate {
     /// The maximum size of a passed-on error body, in bytes. The relay drops the rest.
     private static let errorBodyLimit = 16 << 10
 

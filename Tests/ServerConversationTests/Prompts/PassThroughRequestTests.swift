@@ -5,7 +5,7 @@ import Testing
 @testable import ChatterdServerTestSupport
 
 /// The bodies of requests that are passed on.
-struct PassedPromptTests {
+struct PassThroughRequestTests {
     @Test(
         arguments: [
             (#"{"model":"m","max_tokens":9}"#, 9), (#"{"model":"m","max_tokens":9,"options":{"num_predict":7}}"#, 7),
@@ -17,11 +17,11 @@ struct PassedPromptTests {
             (#"{"model":"m","max_tokens":9223372036854775808}"#, nil), (#"{"model":"m","max_tokens":"5"}"#, nil),
         ] as [(String, Int?)])
     func limitOfAnAnswerIsThePermittedNumberOfTokens(_ body: String, _ limit: Int?) throws {
-        #expect(try PassedPrompt(Array(body.utf8)).answerLimit == limit)
+        #expect(try PassThroughRequest(Array(body.utf8)).answerLimit == limit)
     }
 
     @Test(arguments: [#"{"model":"a\u001eb"}"#, #"{"model":"\r\n"}"#])
     func modelWithControlCharactersIsRefused(_ body: String) {
-        #expect(throws: RelayError.self) { try PassedPrompt(Array(body.utf8)) }
+        #expect(throws: RelayError.self) { try PassThroughRequest(Array(body.utf8)) }
     }
 }

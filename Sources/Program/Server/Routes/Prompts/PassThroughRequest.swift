@@ -4,7 +4,7 @@ import ChatterdRelay
 import ChatterdSockets
 
 /// The body of an `/llmprompt`, or of another request that is passed on. The server replaces the name of its model and passes the rest on.
-struct PassedPrompt {
+struct PassThroughRequest {
     /// The model that the body names.
     let model: String
     /// The tokens of the answer that the body permits (`options.num_predict` or `max_tokens`), at most `largestLimit`; `nil` if it names
@@ -84,9 +84,11 @@ struct PassedPrompt {
     }
 
     /// Finds the model in a body of any size; in a long one beside the event loop.
-    static func reading(_ body: [UInt8], naming members: [String] = ["model"]) async throws(RelayError) -> PassedPrompt
-    {
-        try await LongWork.run(on: body.count) { () throws(RelayError) in try PassedPrompt(body, naming: members) }
+    static func reading(
+        _ body: [UInt8], naming members: [String] = ["model"]
+    ) async throws(RelayError) -> PassThroughRequest {
+        try await LongWork.run(on: body.count) { () throws(RelayError) in try PassThroughRequest(body, naming: members)
+        }
     }
 
     /// The body with the name that the server has for the model.

@@ -142,7 +142,7 @@ import Testing
         #expect(decoded.last.contains("\"total_duration\":0,"))
     }
 
-    @Test(arguments: 0..<200)
+    @Test(arguments: 0..<(isLongRun ? 200 : 40))
     func invalidAnswerIsMalformedInAnyFraming(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let call = Stream.chunk(#""tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}]"#)

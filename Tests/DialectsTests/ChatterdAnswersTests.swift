@@ -70,7 +70,7 @@ struct ChatterdAnswersTests {
         #expect(nothing.isEmpty)
     }
 
-    @Test func wholeAnswerIsTheLastLineWithAllOfItsMessage() {
+    @Test func wholeAnswerHasTheWholeMessageInItsLastLine() {
         let answer = WholeAnswer(
             text: buffer("a\"b"), thinking: buffer("hm"), toolCalls: buffer("{}"), lastLine: Array(last().utf8))
         let message = #"{"role":"assistant","content":"a\"b","thinking":"hm","tool_calls":[{}]}"#

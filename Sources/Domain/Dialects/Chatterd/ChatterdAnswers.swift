@@ -1,5 +1,4 @@
 import ChatterdBasics
-import ChatterdChat
 import ChatterdHTTP
 import ChatterdRelay
 

@@ -1,5 +1,4 @@
 import ChatterdBasics
-import ChatterdChat
 import ChatterdDialects
 import ChatterdHTTP
 import ChatterdHTTPServer

@@ -196,9 +196,7 @@ import Testing
             }
             let settings: [Setting: String] = [.access: mode, .adminToken: testAdminToken]
             try await onStage(upstream: upstream.url, environment: settings) { stage in
-                let unchecked = try Stage(
-                    upstream: upstream.url, environment: settings, cluster: stage.cluster, database: stage.database,
-                    hasHandlerChecks: false)
+                let unchecked = try stage.startAnother(hasHandlerChecks: false)
                 defer { #expect(throws: Never.self) { try unchecked.stop() } }
                 let (shop, other) = (try stage.makeKey("shop"), try stage.makeKey("other"))
                 let ada = try stage.makeToken(shop, person: "ada")

@@ -27,7 +27,7 @@ import Testing
         try await onStage { stage in
             let beyond: [Setting: String] = [.listen: "0.0.0.0:0"]
             do {
-                let open = try Stage(environment: beyond, cluster: stage.cluster, database: stage.database)
+                let open = try stage.startAnother(environment: beyond)
                 try open.stop()
                 Issue.record("the server started without a key")
             } catch let error as StartError {
@@ -36,10 +36,10 @@ import Testing
             }
             var manager = beyond
             manager[.adminToken] = testAdminToken
-            let first = try Stage(environment: manager, cluster: stage.cluster, database: stage.database)
+            let first = try stage.startAnother(environment: manager)
             let key = try first.makeKey("shop")
             try first.stop()
-            let second = try Stage(environment: beyond, cluster: stage.cluster, database: stage.database)
+            let second = try stage.startAnother(environment: beyond)
             #expect(try second.call("GET", "/models", as: nil).status == 401)
             #expect(try second.call("GET", "/models", as: key).status == 200)
             try second.stop()

@@ -265,8 +265,7 @@ import Testing
     @Test func openServers_startBeyondTheLoopbackNeedsAKey() async throws {
         try await onStage { stage in
             do {
-                let open = try Stage(
-                    environment: [.listen: "0.0.0.0:0"], cluster: stage.cluster, database: stage.database)
+                let open = try stage.startAnother(environment: [.listen: "0.0.0.0:0"])
                 try open.stop()
                 Issue.record("the server started without a key")
             } catch let error as StartError {

@@ -43,7 +43,7 @@ import Testing
         let upstream = try ScriptedUpstream.stalling(after: "first")
         try await onStage(upstream: upstream.url, environment: withKeys) { stage in
             let key = try stage.makeKey("shop")
-            let other = try Stage(environment: withKeys, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             let stream = try begin(stage, as: key)
             #expect(try other.call("DELETE", "/keys/\(Stage.id(of: key))", as: testAdminToken).status == 200)
             let event = try stream.nextDataEvent(containing: "unauthorized")
@@ -74,7 +74,7 @@ import Testing
         try await onStage(environment: withKeys) { stage in
             let (old, key) = (try stage.makeKey("shop"), try stage.makeKey("shop"))
             let (ada, bob) = (try stage.makeToken(old, person: "ada"), try stage.makeToken(key, person: "bob"))
-            let other = try Stage(environment: withKeys, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             for process in [stage, other] {
                 for credential in [old, ada, bob] {
                     #expect(try process.call("GET", "/models", as: credential).status == 200)
@@ -161,7 +161,7 @@ import Testing
             let key = try stage.makeKey("shop")
             let ada = try stage.makeToken(key, person: "ada")
             #expect(try stage.call("DELETE", "/people/ada", as: key).status == 200)
-            let later = try Stage(environment: withKeys, cluster: stage.cluster, database: stage.database)
+            let later = try stage.startAnother()
             #expect(try later.call("GET", "/models", as: ada).status == 401)
             #expect(try later.call("GET", "/models", as: key).status == 200)
             try later.stop()

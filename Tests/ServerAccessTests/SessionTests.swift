@@ -50,8 +50,7 @@ import Testing
     @Test func endedSessionIsRefusedByAllProcessesAndItsStreamsEnd() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "first")
         try await onStage(upstream: upstream.url, environment: withKeys) { stage in
-            let other = try Stage(
-                upstream: upstream.url, environment: withKeys, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             let key = try stage.makeKey("shop")
             let cookie = ("Cookie", try makeSession(stage, key))
             let stream = try RawClient(port: other.port)
@@ -131,7 +130,7 @@ import Testing
                 try stage.call("POST", "/llmchat", prompt("x"), as: nil, fields: [cookie, Self.header]).status == 403)
             // Another token of the administrator ends the sessions of the earlier one.
             let changed = withKeys.merging([.adminToken: "another-admin-token-of-the-test"]) { $1 }
-            let later = try Stage(environment: changed, cluster: stage.cluster, database: stage.database)
+            let later = try stage.startAnother(environment: changed)
             #expect(try later.call("GET", "/keys", as: nil, fields: [cookie]).status == 401)
             try later.stop()
         }

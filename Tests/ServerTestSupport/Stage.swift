@@ -18,8 +18,10 @@ final class Stage: Sendable {
     let database: String
     let port: Int
     let application: Application
+    private let upstream: String
+    private let environment: [Setting: String]
 
-    /// Starts the program. Several stages may share one database: a stage with a given database prolongs all leases.
+    /// Starts the program. A stage with a given database prolongs all leases.
     ///
     /// - Parameter pipelineDepth: 1 keeps requests from waiting behind a slow commit on the same connection.
     init(
@@ -32,6 +34,8 @@ final class Stage: Sendable {
         let variables = Stage.environment(upstream: upstream, database: conninfo, environment).merging(others) { $1 }
         self.cluster = cluster
         self.database = conninfo
+        self.upstream = upstream
+        self.environment = environment
         application = try waitFor {
             var configuration = try Configuration(environment: variables)
             configuration.extendFixedTimeouts()
@@ -43,6 +47,17 @@ final class Stage: Sendable {
         }
         port = application.port
         if database != nil { try prolongLeases(in: conninfo, of: cluster) }
+    }
+
+    /// Starts another program on the same database, with the same settings and the same model server unless the test gives others.
+    ///
+    /// The model servers of the program that starts last hold for all programs of a database.
+    func startAnother(
+        upstream: String? = nil, environment: [Setting: String]? = nil, hasHandlerChecks: Bool = true
+    ) throws -> Stage {
+        try Stage(
+            upstream: upstream ?? self.upstream, environment: environment ?? self.environment, cluster: cluster,
+            database: database, hasHandlerChecks: hasHandlerChecks)
     }
 
     /// The variables that the program is started with.

@@ -54,7 +54,7 @@ import Testing
             #expect(export.components(separatedBy: Self.image).count == 3)
             try first.stop()
 
-            let second = try Stage(upstream: upstream.url, environment: environment, database: first.database)
+            let second = try first.startAnother()
             Transcript(try RawClient.post(port: second.port, "/llmchat", json: prompt("and now?", nil))).check()
             #expect(images(upstream.requests.last) == [[Self.image], [], [Self.image], [], []])
             #expect(try second.send("DELETE", "/conversations/trip?appID=shop").status == 200)

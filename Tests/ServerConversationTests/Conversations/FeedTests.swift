@@ -15,9 +15,9 @@ import Testing
     ) async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { first in
-            let second = try Stage(upstream: upstream.url, cluster: first.cluster, database: first.database)
+            let second = try first.startAnother()
             defer { #expect(throws: Never.self) { try second.stop() } }
-            let third = try Stage(upstream: upstream.url, cluster: first.cluster, database: first.database)
+            let third = try first.startAnother()
             defer { #expect(throws: Never.self) { try third.stop() } }
             try body(first, second, third)
         }
@@ -161,7 +161,7 @@ import Testing
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in
             Transcript(try stage.chat("app", "one")).check()
-            let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             let reader = try other.follow("/conversations/app/events")
             let id = try reader.nextDataEvent().id
             try other.stop()

@@ -12,7 +12,7 @@ import Testing
     ) async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in
-            let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             defer { #expect(throws: Never.self) { try other.stop() } }
             let (client, location) = try stage.begin("app", "one")
             _ = try client.nextDataEvent()

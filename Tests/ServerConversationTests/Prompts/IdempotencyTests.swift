@@ -92,9 +92,9 @@ import Testing
     @Test func hundredConcurrentRequestsOnThreeProcessesGiveOneReply() async throws {
         let upstream = try ScriptedUpstream.answering(["Hel", "lo"])
         try await onStage(upstream: upstream.url) { stage in
-            let second = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            let second = try stage.startAnother()
             defer { #expect(throws: Never.self) { try second.stop() } }
-            let third = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            let third = try stage.startAnother()
             defer { #expect(throws: Never.self) { try third.stop() } }
             let ports = [stage.port, second.port, third.port]
             let clients = try (0..<100).map { try RawClient(port: ports[$0 % 3]) }

@@ -191,7 +191,7 @@ import Testing
         let upstream = try Self.gated(gate)
         let settings = Self.oneSlot(upstream)
         try await Self.onQueue(settings) { stage in
-            let other = try Stage(environment: settings, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             let first = try stage.beginChat("a", "one")
             try upstream.waitForRequests(1)
             let second = try other.beginChat("b", "two")

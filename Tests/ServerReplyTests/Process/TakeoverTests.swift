@@ -93,7 +93,7 @@ import Testing
                 ] : .answer(["again"])
         }
         try await onStage(upstream: upstream.url) { stage in
-            let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             defer { #expect(throws: Never.self) { try other.stop() } }
             let (client, location) = try stage.begin("app", "x", adding: ",\"on_interrupt\":\"regenerate\"")
             #expect(try client.nextDataEvent().text == "Hello")

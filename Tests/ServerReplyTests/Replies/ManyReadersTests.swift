@@ -36,8 +36,7 @@ import Testing
         let plans = (0..<Self.readers).map { Self.plan($0, &random) }
         let settings: [Setting: String] = [.shards: "2", .unsentLimit: "4KiB", .writeTimeout: "10m"]
         try await onStage(upstream: upstream.url, environment: settings) { stage in
-            let other = try Stage(
-                upstream: upstream.url, environment: settings, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             defer { #expect(throws: Never.self) { try other.stop() } }
             let author = try stage.author("app", "one")
             let path = try #require(author.head["Location"])

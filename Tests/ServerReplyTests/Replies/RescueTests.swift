@@ -89,7 +89,7 @@ import Testing
         ])
         let list = severalServers(UpstreamOfList("one", first), UpstreamOfList("two", other))
         try await onStage(environment: list) { stage in
-            let elsewhere = try Stage(environment: list, cluster: stage.cluster, database: stage.database)
+            let elsewhere = try stage.startAnother()
             defer { #expect(throws: Never.self) { try elsewhere.stop() } }
             let (client, location) = try stage.begin("app", "prompt")
             let readers = try [client, stage.follow(location), elsewhere.follow(location)]

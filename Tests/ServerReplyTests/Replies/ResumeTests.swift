@@ -40,7 +40,7 @@ import Testing
             [.streamHead] + zip(tokens, gates).flatMap { [.wait(for: $1), .chunk(ModelLine.token($0))] }
                 + [.chunk(ModelLine.done()), .endChunks])
         try await onStage(upstream: upstream.url) { stage in
-            let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             defer { #expect(throws: Never.self) { try other.stop() } }
             let (client, location) = try stage.begin("app", "x")
             for gate in gates.prefix(20) { gate.open() }
@@ -57,7 +57,7 @@ import Testing
         let gate = Gate()
         let upstream = try ScriptedUpstream.answering("Hello", then: " world", behind: gate)
         try await onStage(upstream: upstream.url) { stage in
-            let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             defer { #expect(throws: Never.self) { try other.stop() } }
             let (client, location) = try stage.begin("app", "x")
             let reader = try other.follow(location)

@@ -76,7 +76,7 @@ import Testing
     @Test func replyIsStoppedFromAnotherProcess() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in
-            let other = try Stage(upstream: upstream.url, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             defer { #expect(throws: Never.self) { try other.stop() } }
             let (client, location) = try stage.begin("app", "x")
             _ = try client.nextDataEvent()

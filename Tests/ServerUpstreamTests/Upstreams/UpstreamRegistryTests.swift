@@ -147,7 +147,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
     @Test func changeReachesOtherProcessesWithoutARestart() async throws {
         let (one, two) = (try ScriptedUpstream.answering(["one"]), try ScriptedUpstream.answering(["two"]))
         try await onStage(environment: admin) { stage in
-            let other = try Stage(environment: admin, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             defer { try? other.stop() }
             #expect(try stage.manage("POST", "/upstreams", definition("gpu", one)).status == 201)
             try eventually("the other process knows it") { try other.manage("GET", "/upstreams/gpu").status == 200 }
@@ -167,7 +167,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
         let upstream = try ScriptedUpstream.answering(["here"])
         let wrong = #"{"name":"gpu","kind":"ollama","url":"http://127.0.0.1:9","models":["gpu-model"]}"#
         try await onStage(environment: admin) { stage in
-            let other = try Stage(environment: admin, cluster: stage.cluster, database: stage.database)
+            let other = try stage.startAnother()
             defer { try? other.stop() }
             #expect(try stage.manage("POST", "/upstreams", wrong).status == 201)
             try eventually("the other process knows it") { try other.manage("GET", "/upstreams/gpu").status == 200 }
@@ -200,8 +200,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             try first.stop()
 
             environment[.upstreams] = "[\(definition("new", two)),\(definition("cpu", two))]"
-            let second = try Stage(
-                upstream: two.url, environment: environment, cluster: first.cluster, database: first.database)
+            let second = try first.startAnother(upstream: two.url)
             defer { try? second.stop() }
             #expect(try second.upstreams() == ["ollama environment", "new environment", "cpu api", "own api"])
             #expect(try second.answer("anything") == "two")

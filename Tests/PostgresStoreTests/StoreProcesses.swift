@@ -178,7 +178,8 @@ extension PostgresConversationStore {
         let batch = makeJournalBatch()
         for entry in entries {
             var slot = SheetSlot()
-            batch.appendToSheet(entry, slot: &slot, checksOwner: checksOwner)
+            batch.appendToSheet(entry, slot: &slot)
+            if checksOwner { batch.checkOwner(of: entry.turn, id: entry.id, attempt: entry.page.start.attempt) }
         }
         return try await journal([batch])
     }
@@ -191,11 +192,10 @@ extension JournalBatch {
             thinking: entry.page.thinking.span, toolCalls: entry.page.toolCalls.span)
     }
 
-    func appendToSheet(_ entry: JournalEntry, slot: inout SheetSlot, generation: Int32 = 1, checksOwner: Bool = false) {
+    func appendToSheet(_ entry: JournalEntry, slot: inout SheetSlot, generation: Int32 = 1) {
         appendToSheet(
             turn: entry.turn, id: entry.id, from: entry.page.start, slot: &slot, generation: generation,
-            text: entry.page.text.span, thinking: entry.page.thinking.span, toolCalls: entry.page.toolCalls.span,
-            checksOwner: checksOwner)
+            text: entry.page.text.span, thinking: entry.page.thinking.span, toolCalls: entry.page.toolCalls.span)
     }
 }
 

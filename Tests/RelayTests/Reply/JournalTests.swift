@@ -232,16 +232,19 @@ import Testing
         relay.clock.advance(by: .seconds(20))
     }
 
-    @Test func ownerOfAGrowingReplyIsLookedUpEveryTwoSeconds() throws {
+    /// Also while its model is silent.
+    @Test(arguments: [0, 1, 2])
+    func ownerOfARunningReplyIsLookedUpEveryTwoSeconds(pieces: Int) throws {
         let relay = TestRelay(ownerCheckInterval: .seconds(2))
         relay.startJournal()
         let post = relay.post("Hi")
+        relay.clock.advance(by: Self.round)
         relay.database.replies = [:]
-        try relay.answer().send("one ")
+        if pieces > 0 { try relay.answer().send("one ") }
         relay.clock.advance(by: Self.round)
         #expect(post.interimError == nil)
+        if pieces > 1 { try relay.answer().send("two ") }
         relay.clock.advance(by: .seconds(2))
-        try relay.answer().send("two ")
         relay.clock.advance(by: Self.round)
         #expect(post.interimError == .conversationReplaced)
         #expect(try relay.answer().isCancelled)

@@ -134,6 +134,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     func journal(_ batches: [any JournalBatch]) async throws(RelayError) -> JournalOutcome {
         // The batches are read before any await, as if they were sent. Later changes of the batches have no effect.
         let entries = batches.compactMap { $0 as? MemoryJournalBatch }.flatMap(\.entries)
+        let checks = batches.compactMap { $0 as? MemoryJournalBatch }.flatMap(\.checks)
         let isLost = try await begin(.journal)
         journalSizes.append(entries.reduce(0) { $0 + $1.page.end.total - $1.page.start.total })
         var signals = database.signals[process] ?? []
@@ -141,7 +142,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             guard var reply = database.replies[entry.id], reply.ending == nil, reply.holder == process,
                 reply.attempt == entry.page.start.attempt
             else {
-                if entry.checksOwner {
+                if !entry.isOnSheet {
                     signals.append(ReplySignal(id: entry.id, kind: .gone))
                 }
                 continue
@@ -152,6 +153,11 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             }
             reply.save(entry.page, generation: database.sheetGeneration)
             database.replies[entry.id] = reply
+        }
+        for check in checks {
+            let reply = database.replies[check.id]
+            let isOwned = reply?.ending == nil && reply?.holder == process && reply?.attempt == check.attempt
+            if !isOwned { signals.append(ReplySignal(id: check.id, kind: .gone)) }
         }
         sheetSlots.append(entries.filter(\.isOnSheet).map(\.slot))
         try end(isLost)
@@ -332,10 +338,10 @@ final class MemoryJournalBatch: JournalBatch {
         let page: ReplyPage
         var isOnSheet = false
         var slot = SheetSlot()
-        var checksOwner = true
     }
 
     private(set) var entries: [Entry] = []
+    private(set) var checks: [(id: ReplyID, attempt: Int)] = []
     private var lastSlot: Int32 = 0
 
     func append(
@@ -350,7 +356,7 @@ final class MemoryJournalBatch: JournalBatch {
 
     func appendToSheet(
         turn: Turn, id: ReplyID, from start: ReplyPosition, slot: inout SheetSlot, generation: Int32,
-        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>, checksOwner: Bool
+        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>
     ) {
         let others = Int32(start.thinking + thinking.count + start.toolCalls)
         if !slot.isValid(for: .text, others: others, generation: generation) {
@@ -361,10 +367,15 @@ final class MemoryJournalBatch: JournalBatch {
             Entry(
                 id: id,
                 page: ReplyPage(start: start, text: text.array, thinking: thinking.array, toolCalls: toolCalls.array),
-                isOnSheet: true, slot: slot, checksOwner: checksOwner))
+                isOnSheet: true, slot: slot))
+    }
+
+    func checkOwner(of turn: Turn, id: ReplyID, attempt: Int) {
+        checks.append((id, attempt))
     }
 
     func removeAll() {
         entries = []
+        checks = []
     }
 }

@@ -14,10 +14,12 @@ public protocol JournalBatch: AnyObject {
     /// - Parameters:
     ///   - slot: the slot of the reply's last piece. The batch replaces it when it opens another one.
     ///   - generation: the newest generation of sheets that the process knows.
-    ///   - checksOwner: whether the store looks up whether this process still owns the reply.
     func appendToSheet(
         turn: Turn, id: ReplyID, from start: ReplyPosition, slot: inout SheetSlot, generation: Int32,
-        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>, checksOwner: Bool)
+        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>)
+
+    /// Has the store look up whether this process still owns a reply. If it does not, the outcome has `gone`.
+    func checkOwner(of turn: Turn, id: ReplyID, attempt: Int)
 
     /// Removes all content.
     func removeAll()

@@ -10,6 +10,8 @@ final class JournalFlush {
     let batch: any JournalBatch
     /// The replies in the batch, each with the end of its content.
     private var rows: [(reply: Reply, end: ReplyPosition)] = []
+    /// Whether owners are looked up.
+    private var hasChecks = false
     /// Whether the text of all replies of the shard is in sheets of the round's generation, or in rows of its own.
     var isCarried = true
 
@@ -17,7 +19,7 @@ final class JournalFlush {
         self.batch = batch
     }
 
-    var isEmpty: Bool { rows.isEmpty }
+    var isEmpty: Bool { rows.isEmpty && !hasChecks }
 
     /// The number of replies in the batch.
     var count: Int { rows.count }
@@ -27,6 +29,12 @@ final class JournalFlush {
         rows.append((reply, reply.journal(on: batch, generation: generation, at: now)))
     }
 
+    /// Has the store look up the owners of replies.
+    func checkOwners(of replies: some Sequence<Reply>) {
+        for reply in replies { reply.checkOwner(on: batch) }
+        hasChecks = true
+    }
+
     /// Tells the replies whether their content is written, and removes all content.
     ///
     /// - Parameter generation: the generation of the sheet that was written; `nil` if the flush failed.
@@ -34,6 +42,7 @@ final class JournalFlush {
         for (reply, end) in rows {
             reply.journalled(to: end, in: generation)
         }
+        hasChecks = false
         rows.removeAll(keepingCapacity: rows.capacity <= Self.keptCapacity)
         batch.removeAll()
     }

@@ -35,11 +35,7 @@ extension Reply {
     /// - Returns: the end of the added content.
     func journal(on batch: any JournalBatch, generation: Int32, at now: Instant) -> ReplyPosition {
         guard journalForm(at: now) == .sheet else { return content.journal(as: turn, id, on: batch) }
-        let checksOwner = now - ownerCheckedAt >= context.limits.ownerCheckInterval
-        if checksOwner {
-            ownerCheckedAt = now
-        }
-        return content.journalOnSheet(as: turn, id, on: batch, generation: generation, checksOwner: checksOwner)
+        return content.journalOnSheet(as: turn, id, on: batch, generation: generation)
     }
 
     /// Whether sheets before a generation have text of the reply that later ones lack.

@@ -36,8 +36,8 @@ public final class Reply: ReplySource, IndexedSetElement {
     private let passThrough: [RawMember]
     let onDisconnect: DisconnectPolicy
     let startedAt: Instant
-    /// When the store last looked up that this process owns the reply.
-    var ownerCheckedAt: Instant
+    /// The attempt for which the store last looked up that this process owns the reply; 0 if it has not.
+    private(set) var checkedAttempt = 0
     var phase = Phase.waiting
     var content: ReplyContent
     /// Kept until the end is stored, for the provenance.
@@ -81,7 +81,6 @@ public final class Reply: ReplySource, IndexedSetElement {
         content = ReplyContent(attempt: turn.attempt)
         earlier = EarlierTurns(before: turn, passThrough: passThrough, context: context)
         startedAt = context.scheduler.now()
-        ownerCheckedAt = startedAt
         lines = ReplyLines(model: turn.model, createdAt: context.scheduler.timeOfDay())
     }
 
@@ -208,6 +207,22 @@ public final class Reply: ReplySource, IndexedSetElement {
             isRestartUnconfirmed = error.code == .storeUnavailable
             throw error
         }
+    }
+
+    /// Has the store look up whether this process still owns the reply: another one may have closed it, or its conversation is deleted.
+    /// Then its model works for nothing, also while it is silent.
+    func checkOwner(on batch: any JournalBatch) {
+        guard case .generating = phase, !isRestarting, !isRestartUnconfirmed else { return }
+        checkedAttempt = attempt
+        batch.checkOwner(of: turn, id: id, attempt: attempt)
+    }
+
+    /// Ends the reply without an answer, because this process does not own it any more. Its readers learn from the store why.
+    ///
+    /// A look-up may have met a restart that was under way, which changes the attempt: the next one tells.
+    func loseOwnership() {
+        guard !isRestarting, !isRestartUnconfirmed, [0, attempt].contains(checkedAttempt) else { return }
+        cancel(.ownershipLost)
     }
 
     /// Repeats an unconfirmed restart, because the store may refuse to close the former attempt.

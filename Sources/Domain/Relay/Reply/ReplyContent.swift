@@ -136,7 +136,7 @@ struct ReplyContent {
     /// Appends the content that is not in the journal yet to the sheet of `batch`, and returns its end; all content that is not in rows,
     /// if only older sheets have it. `journalled` or `notJournalled` must follow.
     mutating func journalOnSheet(
-        as turn: Turn, _ id: ReplyID, on batch: any JournalBatch, generation: Int32, checksOwner: Bool
+        as turn: Turn, _ id: ReplyID, on batch: any JournalBatch, generation: Int32
     ) -> ReplyPosition {
         let repeats = isBehind(generation) || saved == journalled
         flush = .sheet(repeats: repeats)
@@ -146,7 +146,7 @@ struct ReplyContent {
         batch.appendToSheet(
             turn: turn, id: id, from: start, slot: &slot, generation: generation,
             text: text.span(start.text..<end.text), thinking: thinking.span(start.thinking..<end.thinking),
-            toolCalls: toolCalls.span(start.toolCalls..<end.toolCalls), checksOwner: checksOwner)
+            toolCalls: toolCalls.span(start.toolCalls..<end.toolCalls))
         return end
     }
 

@@ -27,6 +27,8 @@ public final class ChatService {
     private lazy var journalFlush = JournalFlush(on: store.makeJournalBatch())
     /// The generation of sheets of the last flush.
     private var sheetGeneration: Int32 = 0
+    /// When the owners of all replies are looked up again.
+    private var nextOwnerCheck: Instant?
     /// The followers of replies of other shards and processes.
     var followers: [ReplyID: ReplyFollower] = [:]
 
@@ -119,7 +121,7 @@ public final class ChatService {
 
     // MARK: - The journal
 
-    /// Collects the unjournalled content of this shard's replies, up to the limit of the round. The remaining replies come first in
+    /// Collects the unjournalled content of this shard's replies, up to the limit of the round, and now and then has their owners looked up. The remaining replies come first in
     /// the next flush. The previous flush must have ended.
     func gatherJournal(_ round: JournalRound) -> JournalFlush {
         let now = scheduler.now()
@@ -148,6 +150,10 @@ public final class ChatService {
                 return true
             }
         }
+        if nextOwnerCheck.map({ now >= $0 }) ?? true {
+            nextOwnerCheck = now + limits.ownerCheckInterval
+            flush.checkOwners(of: replies.values)
+        }
         return flush
     }
 
@@ -157,8 +163,7 @@ public final class ChatService {
         switch signal.kind {
         case .stop: reply.cancel(.stopped)
         case .read: reply.receiveReadSignal()
-        // The reply was adopted, closed or removed. Its readers learn from the store which.
-        case .gone: reply.cancel(.ownershipLost)
+        case .gone: reply.loseOwnership()
         }
     }
 

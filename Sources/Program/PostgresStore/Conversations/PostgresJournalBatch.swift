@@ -14,7 +14,7 @@ final class PostgresJournalBatch: JournalBatch {
     private var full: [JournalColumns] = []
     private var sheet = SheetColumns()
     private var fullSheets: [SheetColumns] = []
-    /// The replies on the sheet whose owner is looked up.
+    /// The replies whose owner is looked up.
     private var checked = OwnedColumns()
     private let lease: ProcessLease
 
@@ -46,7 +46,7 @@ final class PostgresJournalBatch: JournalBatch {
 
     func appendToSheet(
         turn: Turn, id: ReplyID, from start: ReplyPosition, slot: inout SheetSlot, generation: Int32,
-        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>, checksOwner: Bool
+        text: Span<UInt8>, thinking: Span<UInt8>, toolCalls: Span<UInt8>
     ) {
         var end = start
         func append(_ bytes: Span<UInt8>, _ part: SheetSlot.Part, _ size: WritableKeyPath<ReplyPosition, Int>) {
@@ -62,13 +62,14 @@ final class PostgresJournalBatch: JournalBatch {
         append(thinking, .thinking, \.thinking)
         append(text, .text, \.text)
         append(toolCalls, .toolCalls, \.toolCalls)
-        if checksOwner {
-            checked.append(turn, id, attempt: start.attempt)
-        }
         if sheet.size >= Self.queryLimit {
             fullSheets.append(sheet)
             sheet = SheetColumns()
         }
+    }
+
+    func checkOwner(of turn: Turn, id: ReplyID, attempt: Int) {
+        checked.append(turn, id, attempt: attempt)
     }
 
     func removeAll() {
@@ -87,7 +88,7 @@ final class PostgresJournalBatch: JournalBatch {
         return large + [SheetStatements.write(batches.map(\.sheet), owner: owner)]
     }
 
-    /// The query for those replies on the sheets that the process does not own any more; `nil` if no owner is looked up.
+    /// The query for those of the replies that the process does not own any more; `nil` if no owner is looked up.
     static func lostQuery(of batches: [any JournalBatch], owner: ReplyID) -> Query<ReplyID>? {
         let checked = batches.compactMap { ($0 as? PostgresJournalBatch)?.checked }.filter { !$0.isEmpty }
         return checked.isEmpty ? nil : SheetStatements.lost(among: checked, owner: owner)

@@ -28,7 +28,7 @@ public final class ChatService {
     /// The generation of sheets of the last flush.
     private var sheetGeneration: Int32 = 0
     /// When the owners of all replies are looked up again.
-    private var nextOwnerCheck: Instant?
+    private var nextOwnerCheck = Instant.distantPast
     /// The followers of replies of other shards and processes.
     var followers: [ReplyID: ReplyFollower] = [:]
 
@@ -150,7 +150,7 @@ public final class ChatService {
                 return true
             }
         }
-        if nextOwnerCheck.map({ now >= $0 }) ?? true {
+        if now >= nextOwnerCheck {
             nextOwnerCheck = now + limits.ownerCheckInterval
             flush.checkOwners(of: replies.values)
         }

@@ -24,7 +24,7 @@ public struct RelayLimits: Sendable, Equatable {
     public var journalTick: Duration = .milliseconds(200)
     /// The age at which a reply is journalled for the first time. Most replies end before.
     public var journalAge: Duration = .milliseconds(50)
-    /// Interval at which the store looks up whether this process still owns a reply that grows.
+    /// Interval at which the store looks up whether this process still owns its running replies.
     public var ownerCheckInterval: Duration = .seconds(2)
     /// Bytes of a reply that are journalled without waiting for the tick.
     public var journalUrgency = 1 << 20

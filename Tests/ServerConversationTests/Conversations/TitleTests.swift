@@ -59,7 +59,7 @@ import Testing
             #expect(try stage.call("POST", "/conversations/app/title", as: nil).status == 422)
             Transcript(try stage.chat("app", "x")).check()
             #expect(try stage.call("POST", "/conversations/app/title", #"{"modell":"x"}"#, as: nil).status == 422)
-            let other = try stage.startAnother()
+            let other = try stage.startAnother(upstream: "http://127.0.0.1:9")
             defer { #expect(throws: Never.self) { try other.stop() } }
             let failed = try other.call("POST", "/conversations/app/title", as: nil)
             #expect(failed.status == 502 && failed.json["code"] as? String == "upstream_unavailable")

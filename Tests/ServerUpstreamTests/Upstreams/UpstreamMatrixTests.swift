@@ -56,7 +56,8 @@ import Testing
     /// The next prompt is answered, and the model gets the turn before it, unless that has no answer.
     private func checkRecovery(_ row: Misbehaviour, _ stage: Stage, _ upstream: ScriptedUpstream) throws {
         // If a limit is so short that the good answer might miss it, another process answers.
-        let otherStage = row.environment.isEmpty ? nil : try stage.startAnother(upstream: upstream.url, environment: [:])
+        let otherStage =
+            row.environment.isEmpty ? nil : try stage.startAnother(upstream: upstream.url, environment: [:])
         defer { #expect(throws: Never.self) { try otherStage?.stop() } }
         let next = Transcript(try (otherStage ?? stage).chat("streamed", "again"))
         next.check()

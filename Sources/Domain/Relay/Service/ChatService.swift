@@ -121,8 +121,9 @@ public final class ChatService {
 
     // MARK: - The journal
 
-    /// Collects the unjournalled content of this shard's replies, up to the limit of the round, and now and then has their owners looked up. The remaining replies come first in
-    /// the next flush. The previous flush must have ended.
+    /// Collects the unjournalled content of this shard's replies, up to the limit of the round. The remaining replies come first in the
+    /// next flush. Every `ownerCheckInterval` the flush also has the owners of all running replies looked up. The previous flush must have
+    /// ended.
     func gatherJournal(_ round: JournalRound) -> JournalFlush {
         let now = scheduler.now()
         let flush = journalFlush

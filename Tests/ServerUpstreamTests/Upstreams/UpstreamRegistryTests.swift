@@ -200,7 +200,7 @@ private func definition(_ name: String, _ upstream: ScriptedUpstream, more: Stri
             try first.stop()
 
             environment[.upstreams] = "[\(definition("new", two)),\(definition("cpu", two))]"
-            let second = try first.startAnother(upstream: two.url)
+            let second = try first.startAnother(upstream: two.url, environment: environment)
             defer { try? second.stop() }
             #expect(try second.upstreams() == ["ollama environment", "new environment", "cpu api", "own api"])
             #expect(try second.answer("anything") == "two")

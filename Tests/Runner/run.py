@@ -10,7 +10,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import report
@@ -185,7 +185,7 @@ class Runner:
         result.swift_tests = runs[0].swift_tests if runs else None
 
     def run(self, checks: list[Check]) -> None:
-        """Runs the checks that use all cores beside those that mostly wait."""
+        """Runs the checks that use all cores beside those that mostly wait, two of these at a time in their short forms."""
         lanes = {lane: [check for check in checks if check.lane == lane] for lane in ("cores", "waits")}
         has_two = bool(lanes["cores"] and lanes["waits"])
         if has_two:
@@ -193,11 +193,26 @@ class Runner:
             needed = {name for check in lanes["waits"] for name in check.build.split()}
             products = " ".join(name for name in PRODUCTS if name in needed)
             self.build(products, True)
-        beside = threading.Thread(target=lambda: [self.check(check, not has_two) for check in lanes["cores"]])
-        beside.start()
-        for check in lanes["waits"]:
+        beside = [threading.Thread(target=lambda: [self.check(check, not has_two) for check in lanes["cores"]])]
+        waiting = iter(lanes["waits"])
+        # The long forms need more of the processors, and browsers have timeouts: one at a time.
+        if not self.options.all:
+            beside.append(threading.Thread(target=lambda: [self.check(check, False) for check in self.each(waiting)]))
+        for thread in beside:
+            thread.start()
+        for check in self.each(waiting):
             self.check(check, True)
-        beside.join()
+        for thread in beside:
+            thread.join()
+
+    def each(self, checks: Iterator[Check]) -> Iterator[Check]:
+        """The checks that no other thread has taken."""
+        while True:
+            with self.lock:
+                check = next(checks, None)
+            if check is None:
+                return
+            yield check
 
 
 def bootstrap(checks: list[Check], options: argparse.Namespace) -> None:

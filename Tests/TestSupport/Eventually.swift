@@ -13,7 +13,7 @@ public func eventually<Value>(
         if let value = try condition() { return value }
         guard monotonicSeconds() < deadline else { throw TestFailure("timeout: \(what)") }
         usleep(pause)
-        pause = min(pause * 2, 50_000)
+        pause = min(pause * 2, 200_000)
     }
 }
 

@@ -77,24 +77,42 @@ public enum ModelLine {
 
 /// A JSON string as Go writes it: `<`, `>`, `&` and the line separators escaped, all other characters unescaped.
 public func jsonString(_ text: String) -> String {
-    var out = "\""
-    for scalar in text.unicodeScalars {
-        switch scalar {
-        case "\"": out += "\\\""
-        case "\\": out += "\\\\"
-        case "\n": out += "\\n"
-        case "\r": out += "\\r"
-        case "\t": out += "\\t"
-        case "\u{8}": out += "\\b"
-        case "\u{c}": out += "\\f"
-        case "<", ">", "&", "\u{2028}", "\u{2029}", "\u{0}"..<"\u{20}": out += escaped(scalar)
-        default: out.unicodeScalars.append(scalar)
+    var text = text
+    return text.withUTF8 { bytes in
+        var out = [UInt8(ascii: "\"")]
+        out.reserveCapacity(bytes.count + 2)
+        // Texts may have megabytes: what stays as it is, is copied in one piece.
+        var (copied, next) = (0, 0)
+        while next < bytes.count {
+            let byte = bytes[next]
+            if byte > 0x5c && byte != 0xe2 {
+                next += 1
+                continue
+            }
+            var (length, escape) = (1, "")
+            switch byte {
+            case 0x22: escape = "\\\""
+            case 0x5c: escape = "\\\\"
+            case 0x0a: escape = "\\n"
+            case 0x0d: escape = "\\r"
+            case 0x09: escape = "\\t"
+            case 0x08: escape = "\\b"
+            case 0x0c: escape = "\\f"
+            case 0x3c, 0x3e, 0x26, 0..<0x20: escape = "\\u00" + (byte < 0x10 ? "0" : "") + String(byte, radix: 16)
+            // U+2028 and U+2029.
+            case 0xe2 where bytes[next + 1] == 0x80 && bytes[next + 2] & 0xfe == 0xa8:
+                (length, escape) = (3, "\\u202" + String(bytes[next + 2] & 0x0f, radix: 16))
+            default: break
+            }
+            if !escape.isEmpty {
+                out += bytes[copied..<next]
+                out += escape.utf8
+                copied = next + length
+            }
+            next += length
         }
+        out += bytes[copied...]
+        out.append(UInt8(ascii: "\""))
+        return String(decoding: out, as: UTF8.self)
     }
-    return out + "\""
-}
-
-private func escaped(_ scalar: Unicode.Scalar) -> String {
-    let digits = String(scalar.value, radix: 16)
-    return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
 }

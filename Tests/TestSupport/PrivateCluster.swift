@@ -19,6 +19,8 @@ public final class PrivateCluster: Sendable {
     private let cleanup: ClusterCleanup
     private let databases = Monitor(0)
     private let migration = Monitor(false)
+    /// The connection that creates databases. Each connection costs PostgreSQL as much as some tests' statements.
+    private let creation = Monitor<DatabaseConnection?>(nil)
 
     private static let sharedCluster = Monitor<Result<PrivateCluster, any Error>?>(nil)
 
@@ -155,14 +157,19 @@ public final class PrivateCluster: Sendable {
         }
         let name = "test\(number)"
         // A copy of the files costs half as much as one through the write-ahead log, and has the template's cache of relations.
-        try query("CREATE DATABASE \(name) TEMPLATE \(template) STRATEGY file_copy", database: "postgres")
+        let statement = "CREATE DATABASE \(name) TEMPLATE \(template) STRATEGY file_copy"
+        try creation.withLock { connection in
+            // The server may have been restarted since.
+            if connection?.isOpen != true { connection = try DatabaseConnection(conninfo(database: "postgres")) }
+            _ = try connection?.run(statement)
+        }
         return name
     }
 
     /// Runs statements and returns their rows as text; `database` is a name or a conninfo. A null is `<null>`.
     @discardableResult
     public func query(_ sql: String, database: String) throws -> [[String]] {
-        try rows(of: sql, conninfo: database.contains("=") ? database : conninfo(database: database))
+        try DatabaseConnection(database.contains("=") ? database : conninfo(database: database)).run(sql)
     }
 
     /// Makes a database refuse or accept writes, and ends its connections so that all clients notice.

@@ -250,6 +250,37 @@ import Testing
         #expect(try relay.answer().isCancelled)
     }
 
+    /// Of a process that was frozen, gave its reply up and has adopted it again.
+    @Test func lossOfAnEarlierAttemptDoesNotEndAReply() throws {
+        let relay = TestRelay(ownerCheckInterval: .seconds(2))
+        relay.startJournal()
+        let post = relay.post("Hi")
+        let id = try #require(post.id)
+        relay.database.signals[relay.store.process] = [ReplySignal(id: id, kind: .gone)]
+        relay.clock.advance(by: Self.round)
+        relay.database.signals = [:]
+        #expect(!relay.store.ownerChecks.isEmpty && post.interimError == nil)
+        try relay.complete("Hello")
+        relay.clock.advance(by: .seconds(2))
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: Hello [complete]"])
+    }
+
+    /// Also if they began at one time.
+    @Test func ownersOfManyRepliesAreLookedUpInParts() throws {
+        var limits = RelayLimits()
+        limits.maximumReplies = 1_000
+        limits.ownerCheckInterval = .seconds(2)
+        let relay = TestRelay(limits)
+        relay.startJournal()
+        let posts = (0..<600).map { relay.post("Hi", appID: "a\($0)") }
+        relay.clock.advance(by: .seconds(5))
+        let sizes = relay.store.ownerChecks.filter { $0 > 0 }
+        #expect(sizes.reduce(0, +) >= 600 && (sizes.max() ?? 0) <= 150)
+        relay.database.replies = [:]
+        relay.clock.advance(by: .seconds(3))
+        #expect(posts.allSatisfy { $0.interimError == .conversationReplaced })
+    }
+
     @Test func flushesOfManyRepliesAreSpreadOverATick() throws {
         var limits = RelayLimits()
         limits.maximumReplies = 1_000

@@ -40,6 +40,8 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     private(set) var calls: [StoreCall] = []
     /// The bytes of each call of `journal`.
     private(set) var journalSizes: [Int] = []
+    /// The number of owners that each flush of the journal looked up.
+    private(set) var ownerChecks: [Int] = []
     /// The slots of the pieces on the sheet of each call of `journal`.
     private(set) var sheetSlots: [[SheetSlot]] = []
     /// The generation before which this process needs no sheets.
@@ -154,6 +156,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             reply.save(entry.page, generation: database.sheetGeneration)
             database.replies[entry.id] = reply
         }
+        ownerChecks.append(checks.count)
         for check in checks {
             let reply = database.replies[check.id]
             let isOwned = reply?.ending == nil && reply?.holder == process && reply?.attempt == check.attempt

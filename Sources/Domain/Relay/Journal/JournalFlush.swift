@@ -29,10 +29,14 @@ final class JournalFlush {
         rows.append((reply, reply.journal(on: batch, generation: generation, at: now)))
     }
 
-    /// Has the store look up the owners of replies.
-    func checkOwners(of replies: some Sequence<Reply>) {
-        for reply in replies { reply.checkOwner(on: batch) }
-        hasChecks = true
+    /// Has the store look up the owners of replies for which it is time, up to a number.
+    func checkOwners(of replies: some Sequence<Reply>, atMost limit: Int, at now: Instant) {
+        var left = limit
+        for reply in replies where left > 0 && reply.needsOwnerCheck(at: now) {
+            reply.checkOwner(on: batch, at: now)
+            hasChecks = true
+            left -= 1
+        }
     }
 
     /// Tells the replies whether their content is written, and removes all content.

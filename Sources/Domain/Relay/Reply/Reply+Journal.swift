@@ -34,7 +34,10 @@ extension Reply {
     ///
     /// - Returns: the end of the added content.
     func journal(on batch: any JournalBatch, generation: Int32, at now: Instant) -> ReplyPosition {
-        guard journalForm(at: now) == .sheet else { return content.journal(as: turn, id, on: batch) }
+        guard journalForm(at: now) == .sheet else {
+            noteOwnerCheck()
+            return content.journal(as: turn, id, on: batch)
+        }
         return content.journalOnSheet(as: turn, id, on: batch, generation: generation)
     }
 

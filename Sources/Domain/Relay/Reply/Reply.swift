@@ -36,8 +36,10 @@ public final class Reply: ReplySource, IndexedSetElement {
     private let passThrough: [RawMember]
     let onDisconnect: DisconnectPolicy
     let startedAt: Instant
-    /// The attempt for which the store last looked up that this process owns the reply; 0 if it has not.
-    private(set) var checkedAttempt = 0
+    /// When the store last looked up that this process owns the reply.
+    private var ownerCheckedAt: Instant
+    /// The attempt whose owner the store has last looked up; `nil` before that.
+    private var checkedAttempt: Int?
     var phase = Phase.waiting
     var content: ReplyContent
     /// Kept until the end is stored, for the provenance.
@@ -81,6 +83,7 @@ public final class Reply: ReplySource, IndexedSetElement {
         content = ReplyContent(attempt: turn.attempt)
         earlier = EarlierTurns(before: turn, passThrough: passThrough, context: context)
         startedAt = context.scheduler.now()
+        ownerCheckedAt = startedAt
         lines = ReplyLines(model: turn.model, createdAt: context.scheduler.timeOfDay())
     }
 
@@ -209,19 +212,31 @@ public final class Reply: ReplySource, IndexedSetElement {
         }
     }
 
-    /// Has the store look up whether this process still owns the reply: another one may have closed it, or its conversation is deleted.
-    /// Then its model works for nothing, also while it is silent.
-    func checkOwner(on batch: any JournalBatch) {
-        guard case .generating = phase, !isRestarting, !isRestartUnconfirmed else { return }
-        checkedAttempt = attempt
+    /// Whether it is time to look up the owner again: another process may have closed the reply, or its conversation is deleted. Then its
+    /// model works for nothing, also while it is silent.
+    func needsOwnerCheck(at now: Instant) -> Bool {
+        guard case .generating = phase, !isRestarting, !isRestartUnconfirmed else { return false }
+        return now - ownerCheckedAt >= context.limits.ownerCheckInterval
+    }
+
+    /// Has the store look up whether this process still owns the reply.
+    func checkOwner(on batch: any JournalBatch, at now: Instant) {
+        ownerCheckedAt = now
+        noteOwnerCheck()
         batch.checkOwner(of: turn, id: id, attempt: attempt)
+    }
+
+    /// Records that the store looks up the owner of this attempt; `loseOwnership` follows if it is another process.
+    func noteOwnerCheck() {
+        checkedAttempt = attempt
     }
 
     /// Ends the reply without an answer, because this process does not own it any more. Its readers learn from the store why.
     ///
-    /// A look-up may have met a restart that was under way, which changes the attempt: the next one tells.
+    /// A look-up may have met a restart that was under way, or an earlier object of a reply that this process has adopted again: both have
+    /// another attempt, and the next look-up tells.
     func loseOwnership() {
-        guard !isRestarting, !isRestartUnconfirmed, [0, attempt].contains(checkedAttempt) else { return }
+        guard !isRestarting, !isRestartUnconfirmed, checkedAttempt == attempt else { return }
         cancel(.ownershipLost)
     }
 

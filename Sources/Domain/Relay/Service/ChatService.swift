@@ -27,8 +27,8 @@ public final class ChatService {
     private lazy var journalFlush = JournalFlush(on: store.makeJournalBatch())
     /// The generation of sheets of the last flush.
     private var sheetGeneration: Int32 = 0
-    /// When the owners of all replies are looked up again.
-    private var nextOwnerCheck = Instant.distantPast
+    /// When replies are searched again for those whose owners must be looked up.
+    private var nextOwnerSweep = Instant.distantPast
     /// The followers of replies of other shards and processes.
     var followers: [ReplyID: ReplyFollower] = [:]
 
@@ -122,7 +122,7 @@ public final class ChatService {
     // MARK: - The journal
 
     /// Collects the unjournalled content of this shard's replies, up to the limit of the round. The remaining replies come first in the
-    /// next flush. Every `ownerCheckInterval` the flush also has the owners of all running replies looked up. The previous flush must have
+    /// next flush. The flush also has the owners of running replies looked up, each every `ownerCheckInterval`. The previous flush must have
     /// ended.
     func gatherJournal(_ round: JournalRound) -> JournalFlush {
         let now = scheduler.now()
@@ -151,9 +151,10 @@ public final class ChatService {
                 return true
             }
         }
-        if now >= nextOwnerCheck {
-            nextOwnerCheck = now + limits.ownerCheckInterval
-            flush.checkOwners(of: replies.values)
+        if now >= nextOwnerSweep {
+            nextOwnerSweep = now + limits.ownerCheckInterval / 8
+            // Replies that began together are spread over some flushes, so that no flush is long.
+            flush.checkOwners(of: replies.values, atMost: max(64, replies.count / 4), at: now)
         }
         return flush
     }

@@ -19,12 +19,11 @@ extension PostgresConversationStore {
         let sheets = PostgresJournalBatch.sheetQueries(of: batches, owner: lease.id).map { transaction.add($0) }
         let signalled = transaction.add(JournalStatements.signals(to: lease.id))
         let results = try await run(transaction)
+        let lost = Set(losses.flatMap { results[$0] })
+        // A restart whose confirmation was lost looks like another owner. The housekeeper searches for replies that no process works on.
+        if !lost.isEmpty { lease.markUncertain() }
         var outcome = JournalOutcome(signals: results[signalled].compactMap { $0 })
-        for loss in losses {
-            for id in results[loss] where !outcome.signals.contains(ReplySignal(id: id, kind: .gone)) {
-                outcome.signals.append(ReplySignal(id: id, kind: .gone))
-            }
-        }
+        outcome.signals += lost.map { ReplySignal(id: $0, kind: .gone) }
         outcome.generation = sheets.compactMap { results[$0].first }.max() ?? 0
         return outcome
     }

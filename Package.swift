@@ -25,7 +25,7 @@ let domain: Floor = [
 let below = kit.map(\.key) + domain.map(\.key)
 /// Model servers, the database, and the server between them.
 let program: Floor = [
-    "ModelServers": ["Basics", "HTTP", "Sockets", "HTTPClient", "Chat"],
+    "ModelServers": ["Basics", "HTTP", "Sockets", "HTTPClient", "Chat", "Dialects"],
     "PostgresStore": ["Basics", "Cryptography", "Sockets", "Postgres", "Identity", "Chat", "Relay"],
     "Configuration": below + ["ModelServers"],
     "DevelopmentCluster": ["CSystem"],

@@ -3,6 +3,7 @@ import ChatterdHTTP
 import ChatterdTestSupport
 
 @testable import ChatterdChat
+@testable import ChatterdDialects
 @testable import ChatterdModelServers
 
 /// The lines and the error that a decoder delivers for a body in pieces.
@@ -47,11 +48,11 @@ struct DecodedAnswer: Equatable {
     }
 }
 
-private func dialect(of kind: UpstreamDescription.Kind) throws -> any Dialect {
+private func dialect(of kind: UpstreamDescription.Kind) throws -> any ServerDialect {
     switch kind {
-    case .ollama: return OllamaDialect()
-    case .openai: return OpenAIDialect(isOpenAI: false)
-    case .llamastack: return LlamaStackDialect()
+    case .ollama: return OllamaServer()
+    case .openai: return OpenAIServer(isOpenAI: false)
+    case .llamastack: return LlamaStackServer()
     case .echo: throw TestFailure("no dialect of the kind \(kind.rawValue)")
     }
 }

@@ -4,6 +4,7 @@ import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdChat
+@testable import ChatterdDialects
 @testable import ChatterdModelServers
 
 @Suite(.timeLimit(.minutes(30))) struct EchoModelTests {

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdChat
 import Testing
 
+@testable import ChatterdDialects
 @testable import ChatterdModelServers
 
 struct EchoScriptTests {

@@ -6,6 +6,7 @@ import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdChat
+@testable import ChatterdDialects
 @testable import ChatterdModelServers
 
 /// The lists of models of model servers, over real sockets.

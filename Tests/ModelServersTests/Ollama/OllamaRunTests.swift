@@ -2,6 +2,7 @@ import ChatterdTestSupport
 import Testing
 
 @testable import ChatterdChat
+@testable import ChatterdDialects
 @testable import ChatterdModelServers
 
 /// Any splitting of an answer gives the same lines, in runs of any length.

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdChat
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
+import ChatterdDialects
 import ChatterdHTTPClient
 import ChatterdModelServers
 import ChatterdRelay

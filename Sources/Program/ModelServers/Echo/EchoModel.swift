@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdDialects
 import ChatterdSockets
 
 /// The built-in model `echo`, which shows that the history arrives. Confined to its shard.

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdDialects
 
 /// An answer of the built-in model, decided before it begins: its pieces with the pauses before them, and its end.
 struct EchoScript {

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdDialects
 import ChatterdModelServers
 import ChatterdRelay
 import ChatterdSockets

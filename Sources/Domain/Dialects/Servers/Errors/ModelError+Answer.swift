@@ -1,0 +1,31 @@
+import ChatterdChat
+
+extension ModelError {
+    /// The bytes are not an answer of the dialect; `reason` completes "The model server's answer cannot be read:".
+    public static func malformed(_ reason: String, detail: String = "") -> ModelError {
+        ModelError(
+            .malformed, "The model server's answer cannot be read: \(reason).", detail: detail.isEmpty ? reason : detail
+        )
+    }
+
+    /// The body ended before the answer did; `hasBegun` says whether it had a part of the answer.
+    public static func incomplete(hasBegun: Bool) -> ModelError {
+        guard !hasBegun else {
+            return ModelError(
+                .incomplete, "The model server ended its answer before it was complete.",
+                detail: "the body ended before the answer did")
+        }
+        var error = ModelError(
+            .incomplete, "The model server's answer was empty.", detail: "the body ended before the answer did")
+        // llama-cpp-python gives this answer to a prompt that exceeds its context.
+        error.hint = .context
+        return error
+    }
+
+    /// The answer exceeds the limit of its size.
+    public static func answerTooLarge(_ limits: GenerationLimits) -> ModelError {
+        ModelError(
+            .answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended.",
+            detail: "more than \(limits.answer) bytes")
+    }
+}

@@ -1,4 +1,5 @@
 import ChatterdChat
+import ChatterdHTTP
 import ChatterdIdentity
 import ChatterdRelay
 import Testing
@@ -35,8 +36,9 @@ struct DoorTests {
         func form(_ code: RelayError.Code) -> String {
             var error = RelayError(code, "No.")
             error.parameter = "n"
-            let fault = DoorFault(error)
-            return "\(door.dialect.status(of: fault)) " + text { door.dialect.append(fault, to: &$0) }
+            var status = Status.ok
+            let body = text { status = door.dialect.append(DoorFault(error), to: &$0) }
+            return "\(status.code) \(body)"
         }
         switch door {
         case .ollama:

@@ -1,5 +1,7 @@
 import ChatterdConfiguration
 import ChatterdDialects
+import ChatterdHTTP
+import ChatterdHTTPServer
 import ChatterdTestSupport
 import Testing
 
@@ -37,6 +39,12 @@ import Testing
                 port: stage.port, path, json: "{}", fields: [("Origin", "https://foreign.example")])
             #expect(page.status == 403 && message(page, at: path) != nil, "\(page.text)")
         }
+    }
+
+    @Test(arguments: [(Door.ollama, 503), (.openAI, 503), (.anthropic, 529)])
+    func refusalBeforeTheRouteHasTheStatusOfTheDoor(_ door: Door, _ status: Int) {
+        let refusal = Refusal(.serviceUnavailable, code: "overloaded", message: "No.")
+        #expect(door.answer(to: refusal).status.code == status)
     }
 
     @Test(arguments: paths)

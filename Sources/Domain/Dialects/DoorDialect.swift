@@ -1,15 +1,13 @@
 import ChatterdBasics
+import ChatterdHTTP
 
 /// The form in which clients of a door speak. Pure: no I/O and no clock.
 public protocol DoorDialect: Sendable {
     /// The paths of the door.
     var endpoints: [DoorEndpoint] { get }
 
-    /// The status with which the door reports a fault.
-    func status(of fault: DoorFault) -> Int
-
-    /// Appends the JSON object of a fault.
-    func append(_ fault: DoorFault, to body: inout ByteBuffer)
+    /// Appends the JSON object of a fault, and returns the status with which the door reports it.
+    @discardableResult func append(_ fault: DoorFault, to body: inout ByteBuffer) -> Status
 
     /// The sentence of an error code, if clients compare that of the original; `nil` for chatterd's own.
     func message(of code: String, model: String) -> String?

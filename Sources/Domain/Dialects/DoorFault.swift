@@ -4,7 +4,7 @@ import ChatterdRelay
 /// An error of the relay or of the HTTP layer, before a door gives it its form.
 public struct DoorFault: Sendable, Equatable {
     /// The status of chatterd's own API.
-    public var status: Int
+    public var status: Status
     /// The code of chatterd's own API.
     public var code: String
     /// A sentence for people.
@@ -12,17 +12,20 @@ public struct DoorFault: Sendable, Equatable {
     /// The member of the request with the problem, such as `messages[2].content`; `nil` for none.
     public var parameter: String?
 
-    public init(status: Int, code: String, message: String, parameter: String? = nil) {
+    public init(status: Status, code: String, message: String, parameter: String? = nil) {
         self.status = status
         self.code = code
         self.message = message
         self.parameter = parameter
     }
 
+    /// The status of the originals: 400 where chatterd's own API has 422.
+    var usualStatus: Status { status == .unprocessableContent ? .badRequest : status }
+
     /// The fault of an error.
     public init(_ error: RelayError) {
         self.init(
-            status: error.code.status.code, code: error.code.rawValue, message: error.message,
+            status: error.code.status, code: error.code.rawValue, message: error.message,
             parameter: error.parameter)
     }
 }

@@ -9,11 +9,11 @@ public struct ServerHooks: Sendable {
     public var wallClock: @Sendable () -> Int
     /// Returns a random number for each shard. The shard computes the ids of requests from it.
     public var seed: @Sendable () -> UInt64
-    /// Returns the form of the errors for a request: a number with a meaning for `errorBody`. Requests whose head cannot be read have
+    /// Returns the form of the errors for a request: a number with a meaning for `errorAnswer`. Requests whose head cannot be read have
     /// the form 0.
     public var errorForm: @Sendable (RequestHead) -> UInt8
-    /// Returns the JSON of an error in a form.
-    public var errorBody: @Sendable (Refusal, UInt8) -> ByteBuffer
+    /// Returns the status and the JSON of an error in a form.
+    public var errorAnswer: @Sendable (Refusal, UInt8) -> (status: Status, body: ByteBuffer)
     /// Returns the account that counts the body of a request; `nil` for none. Called on the shard of the connection while the body
     /// arrives, when it becomes longer than `MemoryUse.small`.
     public var bodyAccount: @Sendable (RequestHead, Shard) -> MemoryAccount?
@@ -25,7 +25,7 @@ public struct ServerHooks: Sendable {
         wallClock = { time(nil) }
         seed = { UInt64.random(in: .min ... .max) }
         errorForm = { _ in 0 }
-        errorBody = { refusal, _ in .error(refusal) }
+        errorAnswer = { refusal, _ in (refusal.status, .error(refusal)) }
         bodyAccount = { _, _ in nil }
         onExchangeEnd = { _ in }
     }

@@ -13,25 +13,20 @@ struct AnthropicDoor: DoorDialect {
     /// The form of `/v1/models`, a path of OpenAI's door, for clients that name Anthropic's version.
     var models: (any ModelLister)? { AnthropicModels() }
 
-    /// Anthropic uses 400 where chatterd's own API has 422, and 529 for an overloaded server.
-    func status(of fault: DoorFault) -> Int {
-        switch fault.status {
-        case 422: 400
-        case 503 where fault.code == "overloaded": 529
-        default: fault.status
-        }
-    }
-
-    func append(_ fault: DoorFault, to body: inout ByteBuffer) {
+    @discardableResult func append(_ fault: DoorFault, to body: inout ByteBuffer) -> Status {
+        // 529 is Anthropic's own status of an overloaded server.
+        let isOverloaded = fault.status == .serviceUnavailable && fault.code == "overloaded"
+        let status = isOverloaded ? Status(529) ?? .serviceUnavailable : fault.usualStatus
         body.appendJSON { json in
             json.object { json in
                 json.member("type", "error")
                 json.object("error") { json in
-                    json.member("type", Self.type(of: status(of: fault)))
+                    json.member("type", Self.type(of: status.code))
                     json.member("message", fault.message)
                 }
             }
         }
+        return status
     }
 
     private static func type(of status: Int) -> String {

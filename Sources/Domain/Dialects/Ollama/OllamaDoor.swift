@@ -28,14 +28,12 @@ struct OllamaDoor: DoorDialect {
         "Files of models cannot be uploaded here: create the model from another one, or send the files to the Ollama itself."
     )
 
-    /// Ollama uses 400 where chatterd's own API has 422.
-    func status(of fault: DoorFault) -> Int { fault.status == 422 ? 400 : fault.status }
-
     func message(of code: String, model: String) -> String? {
         code == "model_not_found" ? "model '\(model)' not found" : nil
     }
 
-    func append(_ fault: DoorFault, to body: inout ByteBuffer) {
+    @discardableResult func append(_ fault: DoorFault, to body: inout ByteBuffer) -> Status {
         body.appendJSON { json in json.object { $0.member("error", fault.message) } }
+        return fault.usualStatus
     }
 }

@@ -35,13 +35,11 @@ struct OpenAIDoor: DoorDialect {
         "Single items cannot be deleted, because replies follow them: delete the response with DELETE /v1/responses/:id, or the "
             + "conversation.")
 
-    /// OpenAI uses 400 where chatterd's own API has 422.
-    func status(of fault: DoorFault) -> Int { fault.status == 422 ? 400 : fault.status }
-
-    func append(_ fault: DoorFault, to body: inout ByteBuffer) {
+    @discardableResult func append(_ fault: DoorFault, to body: inout ByteBuffer) -> Status {
         body.append("{\"error\":")
         append(errorOf: fault, to: &body)
         body.append("}")
+        return fault.usualStatus
     }
 
     /// Appends the inner object of a fault.
@@ -49,7 +47,7 @@ struct OpenAIDoor: DoorDialect {
         body.appendJSON { json in
             json.object { json in
                 json.member("message", fault.message)
-                json.member("type", Self.type(of: status(of: fault)))
+                json.member("type", Self.type(of: fault.usualStatus.code))
                 json.member("param", orNull: fault.parameter)
                 json.member("code", Self.code(of: fault.code))
             }

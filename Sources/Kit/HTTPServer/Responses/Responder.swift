@@ -109,7 +109,8 @@ public final class Responder {
             fields.set(.retryAfter, FieldValue(retryAfter))
         }
         record.outcome = .refused(refusal.code)
-        respond(refusal.status, fields: fields, body: connection.group.hooks.errorBody(refusal, errorForm))
+        let answer = connection.group.hooks.errorAnswer(refusal, errorForm)
+        respond(answer.status, fields: fields, body: answer.body)
     }
 
     /// Begins a response whose body is written in parts. The stream of a second response is closed from the start.

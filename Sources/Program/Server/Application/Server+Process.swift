@@ -12,9 +12,9 @@ extension Server {
         hooks.onExchangeEnd = { [log = process.log] in log.record($0) }
         hooks.errorForm = { head in Door(head)?.rawValue ?? 0 }
         hooks.bodyAccount = access.bodyAccount
-        hooks.errorBody = { refusal, form in
+        hooks.errorAnswer = { refusal, form in
             let refusal = hints.explained(refusal)
-            return Door(rawValue: form)?.body(of: refusal) ?? .error(refusal)
+            return Door(rawValue: form)?.answer(to: refusal) ?? (refusal.status, .error(refusal))
         }
         var policy = configuration.server.browsers
         policy.openRoutes = Route.openRoutes

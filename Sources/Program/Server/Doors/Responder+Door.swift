@@ -23,7 +23,7 @@ extension Responder {
 extension DoorFault {
     /// The fault of a refusal of the HTTP layer.
     init(_ refusal: Refusal) {
-        self.init(status: refusal.status.code, code: refusal.code, message: refusal.message)
+        self.init(status: refusal.status, code: refusal.code, message: refusal.message)
     }
 }
 
@@ -33,11 +33,11 @@ extension Door {
         self.init(path: head.target.path, namesAnthropic: head.fields.contains(.anthropicVersion))
     }
 
-    /// The JSON of a refusal of the HTTP layer.
-    func body(of refusal: Refusal) -> ByteBuffer {
+    /// The status and the JSON of a refusal of the HTTP layer.
+    func answer(to refusal: Refusal) -> (status: Status, body: ByteBuffer) {
         var body = ByteBuffer()
-        dialect.append(DoorFault(refusal), to: &body)
+        let status = dialect.append(DoorFault(refusal), to: &body)
         body.append("\n")
-        return body
+        return (status, body)
     }
 }

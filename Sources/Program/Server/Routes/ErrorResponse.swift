@@ -27,9 +27,8 @@ extension Responder {
         }
         var body = ByteBuffer()
         if let dialect = door?.dialect {
-            let fault = DoorFault(error)
-            dialect.append(fault, to: &body)
-            respond(Status(dialect.status(of: fault)) ?? .internalServerError, json: body, fields: fields)
+            let status = dialect.append(DoorFault(error), to: &body)
+            respond(status, json: body, fields: fields)
             return
         }
         body.appendJSON { json in

@@ -56,7 +56,8 @@ struct OpenAIChunk: AnswerPart {
         needsRepair = reader.hasUnstorableEscapes || reader.hasLineEnds || !UTF8Repair.isValid(data)
     }
 
-    /// Whether the event has text and no other field, so that the next one is likely to differ in its text alone.
+    /// Whether the event has text and no other field, so that the next one is likely to differ in its text alone. Every field of this type
+    /// must be here: the events after a plain token are read by `OpenAIChunkTemplate`, which sees none.
     var isPlainToken: Bool {
         content != nil && thinking == nil && refusal == nil && toolCalls == nil && functionCall == nil
             && logprobs == nil && finishReason == nil && usage == nil && !isError && !needsRepair

@@ -237,7 +237,7 @@ CHECKS = [
     Check("faults", "model servers that fail in every known way, as a scored table", faults, time="1 / 3", lane="waits"),
     Check("chaos", "processes and PostgreSQL killed, stopped and replaced, connections cut, credentials revoked", chaos, time="1.5 / 7.5", lane="waits"),
     Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", lane="waits"),
-    Check("page", "the web page in Chromium; its Markdown against cmark", page, needs=PAGE, form="long", time="3", limit=2400, lane="waits"),
+    Check("page", "the web page in Chromium; its Markdown against cmark; the app of the tutorial", page, needs=PAGE, form="long", time="3", limit=2400, lane="waits"),
     Check("models", "llama.cpp's server behind chatterd, with clients at the doors, and with the Swift libraries", models, build="tests", form="long", time="2", lane="waits"),
     Check("package", "a package elsewhere that depends on this one, without a network", package, build="libraries", form="long", time="2"),
     Check("docc", "the documentation of the libraries, without warnings", documentation, build="libraries", form="long", time="0.5"),

@@ -21,10 +21,10 @@ struct SaidMessage: CustomStringConvertible {
         "\(role.prefix(1)) \"\(text)\"" + (call.map { " f(\($0))" } ?? "") + (image.map { " image \($0)" } ?? "")
     }
 
-    /// Whether two messages are the same one: an image counts only if both have one.
+    /// Whether two messages are the same one.
     func agrees(with other: SaidMessage) -> Bool {
         role == other.role && text.unicodeScalars.elementsEqual(other.text.unicodeScalars) && call == other.call
-            && (image == nil || other.image == nil || image == other.image)
+            && image == other.image
     }
 }
 
@@ -38,16 +38,7 @@ struct ExpectedPlace: Equatable {
         func isSame(_ sent: Int, _ kept: Int) -> Bool { request[sent].agrees(with: stored[kept].said) }
         let common =
             (0..<min(request.count, stored.count)).first { !isSame($0, $0) } ?? min(request.count, stored.count)
-        let hasMore = common < request.count
-        if hasMore, common == stored.count {
-            (firstNew, parent) = (common, .last)
-            return
-        }
-        if hasMore, let known = Self.known(of: request, in: stored.map(\.said)), known > common {
-            (firstNew, parent) = (known, .last)
-            return
-        }
-        // What differs begins a branch after the last turn before it, and one message is left to ask with.
+        // What is new follows the last turn before it, and one message is left to ask with.
         for index in (0..<min(common, request.count - 1)).reversed() {
             if case .reply(let id) = stored[index].place {
                 (firstNew, parent) = (index + 1, .reply(id))
@@ -57,23 +48,5 @@ struct ExpectedPlace: Equatable {
         let seeded = stored.prefix { $0.place == .seeded }.count
         guard seeded <= min(common, request.count - 1) else { return nil }
         (firstNew, parent) = (seeded, .start)
-    }
-
-    /// The number of known messages of a history without its oldest turns: the messages of the system, and the most that both have at
-    /// their places, two at least.
-    private static func known(of request: [SaidMessage], in stored: [SaidMessage]) -> Int? {
-        let systems = request.prefix { $0.role == "system" }.count
-        let storedSystems = stored.prefix { $0.role == "system" }.count
-        let isKept = systems == storedSystems && (0..<systems).allSatisfy { request[$0].agrees(with: stored[$0]) }
-        guard systems == 0 || isKept, systems < request.count, request[systems].role == "user" else { return nil }
-        let longest = min(stored.count, request.count - systems - 1)
-        guard longest >= 2 else { return nil }
-        for length in (2...longest).reversed() {
-            let start = stored.count - length
-            if (0..<length).allSatisfy({ request[systems + $0].agrees(with: stored[start + $0]) }) {
-                return systems + length
-            }
-        }
-        return nil
     }
 }

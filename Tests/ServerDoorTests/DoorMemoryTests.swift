@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    @Test func forgottenHeadIsRemembered() async throws {
+    @Test func modelDoesNotGetWhatTheClientHasForgotten() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in
             var known: [[String]] = []
@@ -163,8 +163,45 @@ import Testing
                 _ = try ask(stage, "/api/chat", known)
                 known.append(["assistant", "answer \(number)"])
             }
-            _ = try ask(stage, "/api/chat", known.suffix(2) + [["user", "next"]])
-            #expect(upstream.requests.last?.messages == known + [["user", "next"]])
+            let sent = Array(known.suffix(2)) + [["user", "next"]]
+            _ = try ask(stage, "/api/chat", sent)
+            #expect(upstream.requests.last?.messages == sent)
+        }
+    }
+
+    /// One key has many chats.
+    @Test func chatThatEndsLikeAnotherOneDoesNotGetItsBeginning() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let fields = [("X-App-ID", "shop")]
+            let other = [["user", "My card number is 4111"], ["assistant", "Hello"], ["user", "hi"]]
+            _ = try ask(stage, Self.completions, Array(other.prefix(1)), fields: fields)
+            _ = try ask(stage, Self.completions, other, fields: fields)
+            let chat = [["user", "hi"], ["assistant", "Hello"], ["user", "What is my card number?"]]
+            _ = try ask(stage, Self.completions, chat, fields: fields)
+            #expect(upstream.requests.map(\.messages) == [Array(other.prefix(1)), other, chat])
+        }
+    }
+
+    @Test(arguments: [[["user", "What did I say?"]], [["user", "A secret"]]])
+    func requestBesideARunningOneGetsItsOwnMessages(_ second: [[String]]) async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream([
+            .streamHead, .wait(for: gate), .chunk(ModelLine.token("Hello")), .chunk(ModelLine.done()), .endChunks,
+        ])
+        try await onStage(upstream: upstream.url) { stage in
+            let first = [["user", "A secret"]]
+            let clients = try [first, second].enumerated().map { number, messages in
+                let client = try RawClient(port: stage.port)
+                client.post(Self.completions, json: body(messages), fields: [("X-App-ID", "shop")])
+                // The second prompt is stored while the first one is answered. The rows of running replies are left out here.
+                if number == 0 { try upstream.waitForRequests(1) }
+                try eventually("prompt \(number) is stored", isTrue: { try stage.rows("shop").count == number + 1 })
+                return client
+            }
+            gate.open()
+            for client in clients { #expect(try client.readResponse(of: "POST").status == 200) }
+            #expect(upstream.requests.map(\.messages) == [first, second])
         }
     }
 

@@ -85,8 +85,10 @@ import Testing
             step.repeated = branch.replies.first { $0.index == 2 * turn + 1 }?.path
             return step
         case 2:
-            // The client has forgotten the turns before this one.
-            return Step(sent: known.dropFirst(2 * turn) + new, asked: known + new, new: 1)
+            // The client has forgotten the turns before this one. The model does not get them either.
+            guard turn > 0 else { return Step(sent: known + new, asked: known + new, new: 1) }
+            let rest = known.dropFirst(2 * turn) + new
+            return Step(sent: Array(rest), asked: Array(rest), new: rest.count)
         case 3:
             var changed = known[(2 * turn)...] + new
             changed[2 * turn + 1][1] += ", changed"

@@ -29,24 +29,6 @@ struct ComparedMessage: Equatable {
         self.content = content.finalize()
         self.images = images
     }
-
-    /// Not transitive, because of the images: clients that save bytes leave old ones out.
-    static func == (left: ComparedMessage, right: ComparedMessage) -> Bool {
-        left.isSame(as: right) && left.imagesAgree(with: right)
-    }
-
-    /// Whether two messages are equal apart from their images. This is transitive.
-    func isSame(as other: ComparedMessage) -> Bool {
-        content == other.content && role == other.role
-    }
-
-    /// Whether the images are equal, or one of the messages has none.
-    func imagesAgree(with other: ComparedMessage) -> Bool {
-        guard let images, let others = other.images else { return true }
-        return images == others
-    }
-
-    var hasImages: Bool { images != nil }
 }
 
 extension String {

@@ -147,11 +147,11 @@ struct DoorMemory: Sendable {
                     + "the new messages, with X-History: append.")
         }
         chat.messages.removeFirst(match.firstNew)
-        switch match.parent {
-        case .last: chat.parent = nil
-        case .reply(let id): chat.parent = id.description
-        case .start: chat.parent = rows.isEmpty ? nil : "start"
-        }
+        chat.parent =
+            switch match.parent {
+            case .reply(let id): id.description
+            case .start: "start"
+            }
         memory.shrink(to: 0)
         return match.repeated
     }

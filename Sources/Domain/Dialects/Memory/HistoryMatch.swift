@@ -4,8 +4,7 @@ import ChatterdRelay
 
 /// Where the messages of a client that sends its whole history belong in the history of a conversation.
 ///
-/// The common beginning is recognised, and what follows is new. The model gets the messages of the client, no more and no fewer: docs/doors.md,
-/// "Memory".
+/// The common beginning is recognised, and what follows is new. The model gets no message that the client has not sent: docs/doors.md, "Memory".
 public struct HistoryMatch: Sendable, Equatable {
     /// What the new messages follow. It is always named: the turn that is the last one when they are stored may be of another chat.
     public enum Parent: Sendable, Equatable {
@@ -26,8 +25,7 @@ public struct HistoryMatch: Sendable, Equatable {
     ///
     /// - Returns: `nil` if the request differs from the messages before all turns, which no branch can replace.
     public init?(of request: [ModelMessage], in history: [StoredMessage]) {
-        let common = zip(request, history)
-            .prefix { ComparedMessage($0) == ComparedMessage($1.message) }.count
+        let common = zip(request, history).prefix { ComparedMessage($0) == ComparedMessage($1.message) }.count
         repeated = common == request.count && common < history.count ? history[common].reply : nil
         // The last end of a turn in the common beginning that leaves a message to ask with.
         let limit = min(common, request.count - 1)

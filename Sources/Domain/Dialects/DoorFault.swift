@@ -1,8 +1,9 @@
+import ChatterdBasics
 import ChatterdHTTP
 import ChatterdRelay
 
 /// An error of the relay or of the HTTP layer, before a door gives it its form.
-public struct DoorFault: Sendable, Equatable {
+public struct DoorFault: Sendable {
     /// The status of chatterd's own API.
     public var status: Status
     /// The code of chatterd's own API.

@@ -76,6 +76,14 @@ public final class Exchange {
         }
     }
 
+    /// Delivers the bytes that have arrived and wait for their turn, if any. A deadline calls this before it reports that the server is
+    /// silent.
+    public func readWaitingBytes() {
+        if case .running(let connection) = state {
+            connection.stream.readWaitingBytes()
+        }
+    }
+
     // MARK: - Called by the pool, the dial and the connection
 
     /// Sends the request on an idle connection, or on a new one.

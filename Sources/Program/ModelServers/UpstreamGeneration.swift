@@ -138,6 +138,11 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
 
     private func deadlinePassed() {
         guard let shard else { return }
+        if shard.now < totalDeadline {
+            exchange?.readWaitingBytes()
+            // These bytes may have ended the answer or set another deadline.
+            guard let timer, !timer.isSet else { return }
+        }
         if case .trailing = phase {
             cancel()
         } else if case .failing(let head) = phase {

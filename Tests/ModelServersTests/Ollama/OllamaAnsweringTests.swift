@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdChat
 import ChatterdModelServers
 import ChatterdTestSupport
+import Glibc
 import Testing
 
 /// Complete answers, over real sockets.
@@ -228,6 +229,43 @@ import Testing
             recorder.command { $0.resume() }
             #expect(try recorder.outcome().isComplete)
             ModelHarness.drop(timer)
+        }
+    }
+
+    @Test func bytesThatWaitForTheirTurnAreNotSilence() async throws {
+        try await blocking {
+            var limits = GenerationLimits.longTimeouts
+            limits.silence = .zero
+            // The answers before the last one use up what the shard reads in a turn, and the time of the last one.
+            let long = ModelLine.token(String(repeating: "x", count: 48 * 1024))
+            let paused = try (0..<5).map { number in
+                let gate = Gate()
+                let upstream = try ScriptedUpstream(
+                    [
+                        .streamHead, .chunk(ModelLine.token("a")), .wait(for: gate),
+                        .chunk((number < 4 ? long : "") + ModelLine.done()), .endChunks, .acknowledged,
+                    ])
+                let recorder = try ModelHarness(upstream.url, limits: limits).start(
+                    RecordingConsumer { generation, count in
+                        if count == 1 {
+                            generation.pause()
+                        } else if number < 4 {
+                            usleep(20_000)
+                        }
+                    })
+                try recorder.wait("the line came") { $0.lines.count == 1 }
+                gate.open()
+                try upstream.waitForEnd(of: try #require(upstream.requests.first))
+                return (upstream, recorder)
+            }
+            ModelHarness.onShard { _ in
+                for (_, recorder) in paused {
+                    recorder.generation?.resume()
+                }
+            }
+            for (_, recorder) in paused {
+                #expect(try recorder.outcome().isComplete)
+            }
         }
     }
 

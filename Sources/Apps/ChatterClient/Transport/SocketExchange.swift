@@ -36,6 +36,8 @@
             if case .failure(let error) = end { return reader.resume(returning: .failure(error)) }
             headReader = reader
             timer = DeadlineTimer(on: shard) { [unowned self] in
+                exchange?.readWaitingBytes()
+                guard let timer, !timer.isSet else { return }
                 finish(.failure(.connectionLost("The server is silent for too long.")))
             }
             timer?.set(after: silence)

@@ -125,6 +125,13 @@ public final class TCPStream: ReadinessHandler {
         return read()
     }
 
+    /// Reads the bytes that wait for their turn, if any. A deadline calls this before it reports that the peer is silent.
+    public func readWaitingBytes() {
+        if isWaitingToRead {
+            _ = continueReading()
+        }
+    }
+
     private func readSoon() {
         guard isReadable, !isWaitingToRead, !isClosed else { return }
         isWaitingToRead = true

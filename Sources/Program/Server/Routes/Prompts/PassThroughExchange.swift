@@ -231,6 +231,11 @@ final class PassThroughExchange: ExchangeDelegate {
     }
 
     private func timeOut() {
+        if responder.shard.now < totalDeadline {
+            exchange?.readWaitingBytes()
+            // These bytes may have ended the answer or set another deadline.
+            guard let timer, !timer.isSet else { return }
+        }
         if errorAnswer != nil {
             sendError()
         } else if responder.shard.now >= totalDeadline {

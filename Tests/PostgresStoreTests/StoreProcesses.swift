@@ -28,7 +28,6 @@ struct StoreProcesses: Sendable {
     ) async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
         let target = try ConnectionTarget(conninfo)
-        _ = try await Migrator(target).run(timeout: .seconds(600))
         try await blocking { try prolongLeases(in: conninfo, of: .shared()) }
         try await onPool(target) { pool in
             let stores = (0..<count).map { _ in
@@ -40,6 +39,7 @@ struct StoreProcesses: Sendable {
             }
             try await body(StoreProcesses(conninfo: conninfo, pool: pool, stores: stores))
         }
+        try await blocking { try PrivateCluster.shared().drop(conninfo) }
     }
 
     /// Runs `body` on a shard with a pool.

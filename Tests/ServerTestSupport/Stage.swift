@@ -153,6 +153,8 @@ func onStage(
             throw error
         }
         try stage.stop()
+        // A test's own cluster is removed with all its databases, and may be stopped.
+        if cluster == nil { try stage.cluster.drop(stage.database) }
     }
 }
 

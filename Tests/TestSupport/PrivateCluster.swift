@@ -19,8 +19,8 @@ public final class PrivateCluster: Sendable {
     private let cleanup: ClusterCleanup
     private let databases = Monitor(0)
     private let migration = Monitor(false)
-    /// The connection that creates databases. Each connection costs PostgreSQL as much as some tests' statements.
-    private let creation = Monitor<DatabaseConnection?>(nil)
+    /// The connection that creates and removes databases. Each connection costs PostgreSQL as much as some tests' statements.
+    private let administration = Monitor<DatabaseConnection?>(nil)
 
     private static let sharedCluster = Monitor<Result<PrivateCluster, any Error>?>(nil)
 
@@ -157,13 +157,21 @@ public final class PrivateCluster: Sendable {
         }
         let name = "test\(number)"
         // A copy of the files costs half as much as one through the write-ahead log, and has the template's cache of relations.
-        let statement = "CREATE DATABASE \(name) TEMPLATE \(template) STRATEGY file_copy"
-        try creation.withLock { connection in
+        try administer("CREATE DATABASE \(name) TEMPLATE \(template) STRATEGY file_copy")
+        return name
+    }
+
+    /// Removes a database and ends its connections; `database` is a name or a conninfo. A thousand databases need 6 GiB of memory.
+    public func drop(_ database: String) throws {
+        try administer("DROP DATABASE \(databaseName(of: database)) WITH (FORCE)")
+    }
+
+    private func administer(_ statement: String) throws {
+        try administration.withLock { connection in
             // The server may have been restarted since.
             if connection?.isOpen != true { connection = try DatabaseConnection(conninfo(database: "postgres")) }
             _ = try connection?.run(statement)
         }
-        return name
     }
 
     /// Runs statements and returns their rows as text; `database` is a name or a conninfo. A null is `<null>`.

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdChat
 import ChatterdRelay
 import Testing
@@ -7,7 +8,7 @@ import Testing
 /// Which values and messages count as equal when histories are compared.
 struct ValueDigestTests {
     private func digest(_ json: String) throws -> ValueDigest {
-        try #require(try DoorValue(Array(json.utf8)).digest)
+        try #require(try JSONSlice(Array(json.utf8)).digest)
     }
 
     @Test(arguments: [

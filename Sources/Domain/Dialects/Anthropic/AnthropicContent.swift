@@ -29,7 +29,7 @@ enum AnthropicContent {
     }
 
     private static func translate(
-        _ content: DoorValue, by role: String, at path: String, tools: inout [ExactText: String]
+        _ content: JSONSlice, by role: String, at path: String, tools: inout [ExactText: String]
     ) throws(RelayError) -> [ModelMessage] {
         if let text = content.string { return [ModelMessage(role: role, content: text)] }
         guard let blocks = content.elements() else { throw .wrongType(path, "a string or an array of blocks") }
@@ -61,7 +61,7 @@ enum AnthropicContent {
     }
 
     /// The text of a string or of blocks of text; `nil` if it is absent.
-    static func text(of value: DoorValue?, at path: String) throws(RelayError) -> String? {
+    static func text(of value: JSONSlice?, at path: String) throws(RelayError) -> String? {
         guard let value else { return nil }
         if let text = value.string { return text }
         guard let blocks = value.elements() else { throw .wrongType(path, "a string or an array of blocks") }

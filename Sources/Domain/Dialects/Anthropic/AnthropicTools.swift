@@ -35,7 +35,7 @@ enum AnthropicTools {
         }
     }
 
-    private static func array(of tools: [DoorValue]) throws(RelayError) -> [UInt8] {
+    private static func array(of tools: [JSONSlice]) throws(RelayError) -> [UInt8] {
         var json = ByteBuffer()
         try json.appendJSON { json throws(RelayError) in
             try json.array { json throws(RelayError) in
@@ -47,7 +47,7 @@ enum AnthropicTools {
         return json.array
     }
 
-    private static func write(_ value: DoorValue, at path: String, to json: inout JSONWriter) throws(RelayError) {
+    private static func write(_ value: JSONSlice, at path: String, to json: inout JSONWriter) throws(RelayError) {
         guard let tool = value.members() else { throw .wrongType(path, "an object") }
         let path = path + "."
         if let type = try tool.string("type", in: path), type != "custom" {

@@ -17,7 +17,7 @@ struct ComparedMessage: Equatable {
         var content = Hasher()
         content.combine(ExactText(String(message.content.trimmed)))
         var images: Int?
-        if let extras = message.extras, let members = try? DoorValue(Array("{\(extras)}".utf8)).members() {
+        if let extras = message.extras, let members = try? JSONSlice(Array("{\(extras)}".utf8)).members() {
             for call in members["tool_calls"]?.elements() ?? [] {
                 let function = call.members()?["function"]?.members()
                 content.combine(ExactText(function?["name"]?.string ?? ""))

@@ -90,7 +90,7 @@ struct OpenAIEmbeddings: PassTranslator {
     }
 
     /// The numbers of a vector as little-endian floats of 32 bits.
-    private static func bytes(of vector: DoorValue) throws(PassedAnswerProblem) -> [UInt8] {
+    private static func bytes(of vector: JSONSlice) throws(PassedAnswerProblem) -> [UInt8] {
         var bytes: [UInt8] = []
         // The texts of the numbers are all that the array has beside brackets and white space.
         let inside = vector.json.dropFirst().dropLast()

@@ -41,8 +41,8 @@ extension DoorMembers {
     /// - Throws: `reported` if it is an error, `malformed` if it is no JSON object.
     init(answer: [UInt8]) throws(PassedAnswerProblem) {
         try PassedAnswerProblem.check(answer.span)
-        guard let members = (try? DoorValue(answer))?.members() else {
-            throw .malformed("it has more than \(DoorValue.maximumMembers) members")
+        guard let members = (try? JSONSlice(answer))?.members() else {
+            throw .malformed("it has more than \(DoorMembers.maximumMembers) members")
         }
         self = members
     }

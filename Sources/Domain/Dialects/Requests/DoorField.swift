@@ -29,9 +29,9 @@ public struct DoorField: Sendable {
     }
 
     /// Whether a value of a refused member means the same as its absence, however it is spelt.
-    func isHarmless(_ value: DoorValue) -> Bool {
+    func isHarmless(_ value: JSONSlice) -> Bool {
         guard let digest = value.digest else { return false }
-        return harmless.contains { text in (try? DoorValue(Array(text.utf8)))?.digest == digest }
+        return harmless.contains { text in (try? JSONSlice(Array(text.utf8)))?.digest == digest }
     }
 
     /// The treatment in words, as in docs/doors.md.

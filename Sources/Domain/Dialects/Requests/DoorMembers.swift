@@ -1,24 +1,21 @@
 import ChatterdBasics
 import ChatterdRelay
 
-/// The members of an object in a request, in their order; those that are null count as absent.
+/// The members of an object in a request, in their order. Those that are null count as absent; of two equal names the last one counts.
 struct DoorMembers {
-    private(set) var names: [String] = []
-    private var values: [ExactText: DoorValue] = [:]
+    /// The limit of members of an object, and of elements of an array without a limit of its own.
+    static let maximumMembers = 256
 
-    init(_ list: [(name: String, value: DoorValue)]) {
-        for (name, value) in list {
-            guard !value.isNull else {
-                values[name] = nil
-                continue
-            }
-            values[name] = value
-        }
+    private(set) var names: [String] = []
+    private var values: [ExactText: JSONSlice] = [:]
+
+    init(_ list: [(name: String, value: JSONSlice)]) {
+        for (name, value) in list { values[name] = value.isNull ? nil : value }
         var known: Set<ExactText> = []
         names = list.map(\.name).filter { values[$0] != nil && known.insert(ExactText($0)).inserted }
     }
 
-    subscript(_ name: String) -> DoorValue? { values[name] }
+    subscript(_ name: String) -> JSONSlice? { values[name] }
 
     /// The text of a member; `nil` if it is absent.
     ///
@@ -45,8 +42,8 @@ struct DoorMembers {
 
     /// The elements of a member; `nil` if it is absent.
     func array(
-        _ name: String, in path: String = "", atMost limit: Int = DoorValue.maximumMembers
-    ) throws(RelayError) -> [DoorValue]? {
+        _ name: String, in path: String = "", atMost limit: Int = maximumMembers
+    ) throws(RelayError) -> [JSONSlice]? {
         guard let value = values[name] else { return nil }
         guard let elements = value.elements(atMost: limit) else {
             throw .wrongType(path + name, "an array of at most \(limit) elements")
@@ -76,7 +73,7 @@ extension DoorMembers {
             throw .wrongType(path + "arguments", "an object, or a text that holds one")
         }
         if text.utf8.allSatisfy({ $0 <= 0x20 }) { return Self.noArguments }
-        let held = try? DoorValue(Array(text.utf8))
+        let held = try? JSONSlice(Array(text.utf8))
         if let held, held.kind == .object { return held.json }
         if let held, held.isNull { return Self.noArguments }
         var object = ByteBuffer()

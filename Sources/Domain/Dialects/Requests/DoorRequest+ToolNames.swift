@@ -39,6 +39,6 @@ extension ModelMessage {
     fileprivate var isNamelessResult: Bool { role == "tool" && callID != nil && members?["tool_name"] == nil }
 
     private var members: DoorMembers? {
-        extras.flatMap { try? DoorValue(Array("{\($0)}".utf8)).members() }
+        extras.flatMap { try? JSONSlice(Array("{\($0)}".utf8)).members() }
     }
 }

@@ -27,14 +27,14 @@ struct RequestDraft {
     ///
     /// - Throws: `invalidRequest` for a body that is not an object, and of refused members.
     init(_ bytes: [UInt8], _ fields: [DoorField], others: Others) throws(RelayError) {
-        let value: DoorValue
+        let value: JSONSlice
         do throws(JSONError) {
-            value = try DoorValue(bytes)
+            value = try JSONSlice(bytes)
         } catch {
             throw .invalid(bytes.isEmpty ? "The body is empty." : "The body is not JSON: \(error).")
         }
         guard let members = value.members() else {
-            throw .wrongType("The body", "a JSON object of at most \(DoorValue.maximumMembers) members")
+            throw .wrongType("The body", "a JSON object of at most \(DoorMembers.maximumMembers) members")
         }
         body = members
         if let name = try members.string("model") {
@@ -59,7 +59,7 @@ struct RequestDraft {
         }
     }
 
-    private mutating func treat(_ value: DoorValue, by field: DoorField) throws(RelayError) {
+    private mutating func treat(_ value: JSONSlice, by field: DoorField) throws(RelayError) {
         switch field.treatment {
         case .passed: pass(field.name, value.json)
         case .option(let name): option(name, value.json)
@@ -82,7 +82,7 @@ struct RequestDraft {
     }
 
     /// Adds a text or a list of texts at which the answer stops, as a list.
-    mutating func stop(at value: DoorValue?) {
+    mutating func stop(at value: JSONSlice?) {
         guard let value else { return }
         option("stop", value.kind == .array ? value.json : Array("[".utf8) + value.json + Array("]".utf8))
     }

@@ -29,9 +29,9 @@ public struct ConversationBody: Sendable {
     }
 
     private static func members(of body: [UInt8], _ known: Set<String>) throws(RelayError) -> DoorMembers {
-        let value: DoorValue
+        let value: JSONSlice
         do throws(JSONError) {
-            value = try DoorValue(body)
+            value = try JSONSlice(body)
         } catch {
             throw .invalid(body.isEmpty ? "The body is empty." : "The body is not JSON: \(error).")
         }

@@ -26,7 +26,7 @@ public struct ItemList: Sendable {
     /// Adds the items of a row: the reasoning, the message, the calls of tools or the result of one.
     public mutating func append(_ row: ConversationRow) {
         let extras = Array("{".utf8) + row.extras + Array("}".utf8)
-        let members = try? DoorValue(extras).members()
+        let members = try? JSONSlice(extras).members()
         let role = String(decoding: row.role, as: UTF8.self)
         var (name, status) = ("\(row.seq)", "completed")
         if case .reply(let reply) = row.kind {

@@ -27,7 +27,7 @@ struct ResponseInput {
     }
 
     /// Translates a text, which is a message of the user, or an array of items.
-    static func translate(items value: DoorValue, _ path: String) throws(RelayError) -> [ModelMessage] {
+    static func translate(items value: JSONSlice, _ path: String) throws(RelayError) -> [ModelMessage] {
         if let text = value.string { return [ModelMessage(role: "user", content: text)] }
         guard let items = value.elements(atMost: ChatRequest.maximumMessages) else {
             throw .wrongType(path, "a string or an array of at most \(ChatRequest.maximumMessages) items")

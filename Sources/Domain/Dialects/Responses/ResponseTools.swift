@@ -67,7 +67,7 @@ struct ResponseTools {
         }
     }
 
-    private mutating func choose(_ value: DoorValue) throws(RelayError) {
+    private mutating func choose(_ value: JSONSlice) throws(RelayError) {
         repeatedChoice = value.json
         if let mode = value.string {
             try choose(mode: mode, "tool_choice")

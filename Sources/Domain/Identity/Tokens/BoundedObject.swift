@@ -11,117 +11,92 @@ struct BoundedObject {
     /// The limit of a number's text, in bytes. A double has at most 24.
     private static let maximumNumberLength = 32
 
-    private let text: [UInt8]
-    private let ranges: [ExactText: Range<Int>]
+    private let members: [ExactText: JSONSlice]
+
+    /// Reads a text that is one object.
+    ///
+    /// - Throws: `malformed`.
+    init(_ text: [UInt8]) throws(TokenError) {
+        guard let value = try? JSONSlice(text) else { throw .malformed }
+        try self.init(value)
+    }
 
     /// Reads an object. Equal names of members are refused, because programs differ in which of them counts (RFC 7519, section 4).
     ///
-    /// - Throws: `malformed` for a text that is no JSON object, and for more members than the limit.
-    init(_ text: [UInt8]) throws(TokenError) {
-        self.text = text
-        guard let ranges = try? Self.ranges(of: text.span) else { throw .malformed }
-        self.ranges = ranges
-    }
-
-    /// The ranges of the members; `nil` for equal names, and for more members than the limit.
-    private static func ranges(of text: Span<UInt8>) throws(JSONError) -> [ExactText: Range<Int>]? {
-        try JSONReader.validate(text)
-        var reader = JSONReader(text)
-        var ranges: [ExactText: Range<Int>] = [:]
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
-            let name = String(decodingJSON: text.extracting(key.range))
-            guard ranges.count < maximumMembers, ranges[name] == nil else { return nil }
-            ranges[name] = try reader.skipValue()
+    /// - Throws: `malformed` for another value, and for more members than the limit.
+    init(_ value: JSONSlice) throws(TokenError) {
+        guard let list = value.members(first: Self.maximumMembers + 1), list.count <= Self.maximumMembers else {
+            throw .malformed
         }
-        return ranges
+        members = Dictionary(list.map { (ExactText($0.name), $0.value) }) { first, _ in first }
+        guard members.count == list.count else { throw .malformed }
     }
 
     /// Whether the object has a member, even `null`.
-    func has(_ name: StaticString) -> Bool { ranges["\(name)"] != nil }
+    func has(_ name: StaticString) -> Bool { members["\(name)"] != nil }
 
     /// A string of at most `limit` bytes.
     func text(_ name: StaticString, upTo limit: Int) throws(TokenError) -> String? {
-        guard let range = range(of: name) else { return nil }
-        return try string(in: range, name, upTo: limit)
+        guard let value = member(name) else { return nil }
+        return try Self.text(of: value, name, upTo: limit)
     }
 
     /// A list of at most `count` strings.
     func texts(_ name: StaticString, atMost count: Int, upTo limit: Int) throws(TokenError) -> [String]? {
-        guard let range = range(of: name) else { return nil }
-        let elements = try elements(in: range, name, atMost: count)
+        guard let elements = try elements(name, atMost: count) else { return nil }
         guard elements.count <= count else { throw .malformed(name) }
-        return try elements.map { element throws(TokenError) in try string(in: element, name, upTo: limit) }
+        return try elements.map { element throws(TokenError) in try Self.text(of: element, name, upTo: limit) }
     }
 
     /// A string, or a list of at most `count` strings.
     func textOrTexts(_ name: StaticString, atMost count: Int, upTo limit: Int) throws(TokenError) -> [String]? {
-        guard let range = range(of: name) else { return nil }
-        guard text[range.lowerBound] == UInt8(ascii: "\"") else { return try texts(name, atMost: count, upTo: limit) }
-        return [try string(in: range, name, upTo: limit)]
+        guard let value = member(name), value.kind == .string else {
+            return try texts(name, atMost: count, upTo: limit)
+        }
+        return [try Self.text(of: value, name, upTo: limit)]
     }
 
-    /// The JSON texts of the elements of a list. Of a list with more than `count` elements, the first `count + 1`.
-    func elements(_ name: StaticString, atMost count: Int) throws(TokenError) -> [[UInt8]]? {
-        guard let range = range(of: name) else { return nil }
-        return try elements(in: range, name, atMost: count).map { Array(text[$0]) }
+    /// The elements of a list. Of a list with more than `count` elements, the first `count + 1`.
+    func elements(_ name: StaticString, atMost count: Int) throws(TokenError) -> [JSONSlice]? {
+        guard let value = member(name) else { return nil }
+        guard let elements = value.elements(first: count + 1) else { throw .malformed(name) }
+        return elements
     }
 
     /// An object.
     func object(_ name: StaticString) throws(TokenError) -> BoundedObject? {
-        guard let range = range(of: name) else { return nil }
-        guard text[range.lowerBound] == UInt8(ascii: "{") else { throw .malformed(name) }
-        return try BoundedObject(Array(text[range]))
+        guard let value = member(name) else { return nil }
+        guard value.kind == .object else { throw .malformed(name) }
+        return try BoundedObject(value)
     }
 
     /// A whole number within bounds.
     func number(_ name: StaticString, in bounds: ClosedRange<Int>) throws(TokenError) -> Int? {
-        guard let range = range(of: name) else { return nil }
-        var reader = JSONReader(text.span, at: range.lowerBound)
-        guard let number = try? reader.integer(), bounds.contains(number) else { throw .malformed(name) }
+        guard let value = member(name) else { return nil }
+        guard let number = value.integer, bounds.contains(number) else { throw .malformed(name) }
         return number
     }
 
     /// A date in seconds since 1970, which may have a fraction (NumericDate, RFC 7519, section 2). At most `lastDate`.
     func date(_ name: StaticString) throws(TokenError) -> Double? {
-        guard let range = range(of: name) else { return nil }
-        // The text is a JSON value, so that one which begins like a number is a number, and has no form that only `Double` knows.
-        guard range.count <= Self.maximumNumberLength,
-            case UInt8(ascii: "0")...UInt8(ascii: "9") = text[range.lowerBound],
-            let date = Double(String(decoding: text[range], as: UTF8.self)), date <= Self.lastDate
+        guard let value = member(name) else { return nil }
+        // A number of JSON has no form that only `Double` knows.
+        guard value.kind == .number, value.range.count <= Self.maximumNumberLength,
+            let date = Double(String(decoding: value.bytes, as: UTF8.self)), date.sign == .plus, date <= Self.lastDate
         else { throw .malformed(name) }
         return date
     }
 
-    /// The range of a member other than `null`.
-    private func range(of name: StaticString) -> Range<Int>? {
-        ranges["\(name)"].flatMap { text[$0.lowerBound] == UInt8(ascii: "n") ? nil : $0 }
+    /// A member other than `null`.
+    private func member(_ name: StaticString) -> JSONSlice? {
+        members["\(name)"].flatMap { $0.isNull ? nil : $0 }
     }
 
-    private func elements(
-        in range: Range<Int>, _ name: StaticString, atMost count: Int
-    ) throws(TokenError) -> [Range<Int>] {
-        var elements: [Range<Int>] = []
-        do throws(JSONError) {
-            var reader = JSONReader(text.span, at: range.lowerBound)
-            try reader.beginArray()
-            while elements.count <= count, try reader.nextElement() {
-                elements.append(try reader.skipValue())
-            }
-        } catch {
-            throw .malformed(name)
-        }
-        return elements
-    }
-
-    private func string(in range: Range<Int>, _ name: StaticString, upTo limit: Int) throws(TokenError) -> String {
-        var reader = JSONReader(text.span, at: range.lowerBound)
+    private static func text(
+        of value: JSONSlice, _ name: StaticString, upTo limit: Int
+    ) throws(TokenError) -> String {
         // NUL and halves of surrogate pairs would become U+FFFD, so that different names would become equal.
-        guard let string = try? reader.string(), !reader.hasUnstorableEscapes else { throw .malformed(name) }
-        // JSON writes one byte with six bytes at most.
-        guard string.range.count <= 6 * limit else { throw .malformed(name) }
-        let value = String(decodingJSON: text.span.extracting(string.range))
-        guard value.utf8.count <= limit else { throw .malformed(name) }
-        return value
+        guard let text = value.storableString, text.utf8.count <= limit else { throw .malformed(name) }
+        return text
     }
 }

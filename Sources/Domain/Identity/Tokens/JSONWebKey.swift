@@ -34,8 +34,8 @@ public struct JSONWebKey: Sendable, Hashable {
 
     /// Reads a key; `nil` for a key that chatterd does not use: of another kind or use, of an algorithm other than its own, without a
     /// name, or malformed.
-    init?(_ text: [UInt8]) {
-        guard let object = try? BoundedObject(text),
+    init?(_ value: JSONSlice) {
+        guard let object = try? BoundedObject(value),
             let keyID = try? object.text("kid", upTo: JSONWebToken.maximumKeyIDLength), !keyID.isEmpty,
             let material = Self.material(object), Self.isForSignatures(object)
         else { return nil }

@@ -60,12 +60,12 @@ public struct IssuerList: Sendable, Equatable {
                 try reader.skipValue()
                 continue
             }
-            guard try reader.kind() == .object else {
-                try reader.skipValue()
+            let entry = try JSONSlice(copying: &reader)
+            guard entry.kind == .object else {
                 problems.append("entry \(number) is not an object")
                 continue
             }
-            append(try IssuerReader(from: &reader), number: number)
+            append(try IssuerReader(of: entry), number: number)
         }
     }
 

@@ -31,13 +31,13 @@ struct IssuerReader {
     /// One sentence for each problem.
     private(set) var problems: [String] = []
 
-    private let values: [Name: ObjectFields<Name>.Value]
+    private let values: [Name: JSONSlice]
 
     /// Reads an object; `null` counts as absent.
     ///
-    /// - Throws: if the text is not JSON.
-    init(from reader: inout JSONReader) throws(JSONError) {
-        let fields = try ObjectFields<Name>(from: &reader)
+    /// - Throws: `wrongType` for another value.
+    init(of object: JSONSlice) throws(JSONError) {
+        let fields = try ObjectFields<Name>(of: object)
         (values, problems) = (fields.values, fields.problems)
         app = text(.app)
         if let app, Owner(validating: app) == nil {
@@ -103,31 +103,20 @@ struct IssuerReader {
     private mutating func readAlgorithms() -> Set<SignatureAlgorithm> {
         let all = SignatureAlgorithm.allCases
         guard let value = values[.algorithms] else { return Set(all) }
-        let names = try? Self.strings(value.text)
-        let algorithms = Set((names ?? []).compactMap { SignatureAlgorithm(word: $0) })
-        guard let names, !names.isEmpty, algorithms.count == names.count else {
+        // More elements than there are algorithms count as a mistake, as two would be equal.
+        let elements = value.elements(first: all.count + 1) ?? []
+        let algorithms = Set(elements.compactMap { $0.string.flatMap { SignatureAlgorithm(word: $0) } })
+        guard !elements.isEmpty, algorithms.count == elements.count else {
             report(.algorithms, "must be a list of different ones of \(all.map(\.rawValue).joined(separator: ", "))")
             return []
         }
         return algorithms
     }
 
-    /// The strings of a list; more than there are algorithms count as a mistake, as two would be equal.
-    private static func strings(_ text: [UInt8]) throws(JSONError) -> [String] {
-        var strings: [String] = []
-        var reader = JSONReader(text.span)
-        try reader.beginArray()
-        while strings.count <= SignatureAlgorithm.allCases.count, try reader.nextElement() {
-            let string = try reader.string()
-            strings.append(String(decodingJSON: text.span.extracting(string.range)))
-        }
-        return strings
-    }
-
     /// A limit of each person; `nil` if it is absent.
     private mutating func limit(_ name: Name) -> Int? {
         guard let value = values[name] else { return nil }
-        guard let number = Int(String(decoding: value.text, as: UTF8.self)), 0...Allowance.highestLimit ~= number else {
+        guard let number = value.integer, 0...Allowance.highestLimit ~= number else {
             report(name, "must be a whole number from 0 to \(Allowance.highestLimit)")
             return nil
         }
@@ -159,12 +148,11 @@ struct IssuerReader {
             report(name, "is missing")
             return nil
         }
-        var reader = JSONReader(value.text.span)
-        guard value.kind == .string, let string = try? reader.string(), !reader.hasUnstorableEscapes else {
+        guard let text = value.storableString else {
             report(name, "must be a string")
             return nil
         }
-        return String(decodingJSON: value.text.span.extracting(string.range))
+        return text
     }
 
     private mutating func report(_ name: Name, _ problem: String) {

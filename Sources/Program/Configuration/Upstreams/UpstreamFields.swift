@@ -30,8 +30,6 @@ struct UpstreamFields {
         case totalTimeout = "total_timeout"
     }
 
-    private typealias Value = ObjectFields<Name>.Value
-
     /// The maximum number of members of an object, and of elements of a list.
     private static let countLimit = 1_000
     /// Maximum bytes of the name of a model, or of a header's value.
@@ -39,15 +37,15 @@ struct UpstreamFields {
     /// Maximum bytes of a text: a key has at most as many.
     private static let stringLimit = 8_192
 
-    private var values: [Name: Value] = [:]
+    private var values: [Name: JSONSlice] = [:]
     /// One sentence for each problem.
     private(set) var problems: [String] = []
 
     /// Reads an object; `null` counts as absent.
     ///
-    /// - Throws: if the text is not JSON.
-    init(from reader: inout JSONReader, ignoring ignored: Set<String>) throws(JSONError) {
-        let fields = try ObjectFields<Name>(from: &reader, ignoring: ignored)
+    /// - Throws: `wrongType` for another value.
+    init(of object: JSONSlice, ignoring ignored: Set<String>) throws(JSONError) {
+        let fields = try ObjectFields<Name>(of: object, ignoring: ignored)
         (values, problems) = (fields.values, fields.problems)
     }
 
@@ -82,8 +80,7 @@ extension UpstreamFields {
     /// A whole number within bounds.
     mutating func number(_ name: Name, in range: ClosedRange<Int>) -> Int? {
         guard let value = values[name] else { return nil }
-        var reader = JSONReader(value.text.span)
-        guard value.kind == .number, let number = try? reader.integer(), range.contains(number) else {
+        guard let number = value.integer, range.contains(number) else {
             report(name, "must be a whole number, \(range.lowerBound) to \(range.upperBound)")
             return nil
         }
@@ -93,17 +90,17 @@ extension UpstreamFields {
     /// `true` or `false`.
     mutating func flag(_ name: Name) -> Bool? {
         guard let value = values[name] else { return nil }
-        guard value.kind == .boolean else {
+        guard let flag = value.boolean else {
             report(name, "must be true or false")
             return nil
         }
-        return value.text.first == UInt8(ascii: "t")
+        return flag
     }
 
     /// A duration in the form and the bounds of a setting.
     mutating func duration(_ name: Name, _ setting: Setting) -> Duration? {
         guard case .duration(let range) = setting.entry.kind, let value = values[name] else { return nil }
-        let text = value.kind == .number ? String(decoding: value.text, as: UTF8.self) : Self.string(value)
+        let text = value.kind == .number ? String(decoding: value.bytes, as: UTF8.self) : Self.string(value)
         guard let text else {
             report(name, "must be a duration such as \"30s\"")
             return nil
@@ -119,7 +116,9 @@ extension UpstreamFields {
     /// A list of names.
     mutating func names(_ name: Name) -> [String]? {
         guard let value = values[name] else { return nil }
-        guard let names = try? Self.strings(value), names.count <= Self.countLimit, names.allSatisfy(Self.isName) else {
+        let elements = value.elements(first: Self.countLimit + 1)
+        let names = (elements ?? []).compactMap(\.string).filter(Self.isName)
+        guard let elements, names.count == elements.count, names.count <= Self.countLimit else {
             report(name, "must be a list of names")
             return nil
         }
@@ -129,19 +128,19 @@ extension UpstreamFields {
     /// An object whose values are strings, in its order.
     mutating func pairs(_ name: Name, of things: String) -> [(name: String, value: String)]? {
         guard let value = values[name] else { return nil }
-        guard let members = Self.members(value), members.count <= Self.countLimit else {
+        guard let members = value.members(first: Self.countLimit + 1), members.count <= Self.countLimit else {
             report(name, "must be an object of \(things)")
             return nil
         }
         var pairs: [(name: String, value: String)] = []
         for member in members {
-            guard let text = Self.string(Value(kind: .string, text: member.value)), Self.isName(text),
-                Self.isName(member.key), !pairs.contains(where: { $0.name == member.key })
+            guard let text = Self.string(member.value), Self.isName(text), Self.isName(member.name),
+                !pairs.contains(where: { $0.name == member.name })
             else {
                 report(name, "must be an object of \(things)")
                 return nil
             }
-            pairs.append((member.key, text))
+            pairs.append((member.name, text))
         }
         return pairs
     }
@@ -149,49 +148,28 @@ extension UpstreamFields {
     /// An object, as a member of a request.
     mutating func object(_ name: Name) -> RawMember? {
         guard let value = values[name] else { return nil }
-        guard value.kind == .object, value.text.count <= 1 << 16 else {
+        guard value.kind == .object, value.range.count <= 1 << 16 else {
             report(name, "must be an object")
             return nil
         }
-        return RawMember(key: name.rawValue, value: value.text)
+        return RawMember(key: name.rawValue, value: value.bytes)
     }
 
     /// A string or a number, as a member of a request.
     mutating func scalar(_ name: Name) -> RawMember? {
         guard let value = values[name] else { return nil }
-        guard value.kind == .string || value.kind == .number, value.text.count <= Self.textLimit else {
+        guard value.kind == .string || value.kind == .number, value.range.count <= Self.textLimit else {
             report(name, "must be a string or a number")
             return nil
         }
-        return RawMember(key: name.rawValue, value: value.text)
+        return RawMember(key: name.rawValue, value: value.bytes)
     }
 
     private static func isName(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= textLimit && text.unicodeScalars.allSatisfy { $0.value >= 0x20 }
     }
 
-    private static func string(_ value: Value) -> String? {
-        guard value.kind == .string else { return nil }
-        var reader = JSONReader(value.text.span)
-        guard let string = try? reader.string(), string.range.count <= 6 * stringLimit else { return nil }
-        let text = String(decodingJSON: value.text.span.extracting(string.range))
-        return text.utf8.count <= stringLimit ? text : nil
-    }
-
-    private static func strings(_ value: Value) throws(JSONError) -> [String]? {
-        guard value.kind == .array else { return nil }
-        var strings: [String] = []
-        var reader = JSONReader(value.text.span)
-        try reader.beginArray()
-        while try reader.nextElement() {
-            let string = try reader.string()
-            strings.append(String(decodingJSON: value.text.span.extracting(string.range)))
-        }
-        return strings
-    }
-
-    private static func members(_ value: Value) -> [RawMember]? {
-        guard value.kind == .object else { return nil }
-        return try? [RawMember](decodingMembers: Array(value.text.dropFirst().dropLast()))
+    private static func string(_ value: JSONSlice) -> String? {
+        value.string.flatMap { $0.utf8.count <= stringLimit ? $0 : nil }
     }
 }

@@ -17,12 +17,12 @@ struct UpstreamList {
             try reader.beginArray()
             while try reader.nextElement() {
                 number += 1
-                guard try reader.kind() == .object else {
-                    try reader.skipValue()
+                let entry = try JSONSlice(copying: &reader)
+                guard entry.kind == .object else {
                     problems.append("entry \(number) is not an object")
                     continue
                 }
-                append(try UpstreamReader(from: &reader, .environment, defaults: defaults), number: number)
+                append(try UpstreamReader(of: entry, .environment, defaults: defaults), number: number)
             }
             try reader.finish()
         } catch {

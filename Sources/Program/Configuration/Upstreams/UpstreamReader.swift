@@ -52,13 +52,13 @@ public struct UpstreamReader {
     /// Reads an object.
     ///
     /// - Parameter standardName: the name of an object that contains none.
-    /// - Throws: if the text is not JSON.
+    /// - Throws: `wrongType` for another value.
     init(
-        from reader: inout JSONReader, _ source: Source, defaults: Defaults, name standardName: String? = nil
+        of object: JSONSlice, _ source: Source, defaults: Defaults, name standardName: String? = nil
     ) throws(JSONError) {
         // Responses of the API show these members beside a description, so requests may contain them.
         let ignored: Set<String> = source == .environment ? [] : ["origin", "problem"]
-        fields = try UpstreamFields(from: &reader, ignoring: ignored)
+        fields = try UpstreamFields(of: object, ignoring: ignored)
         self.source = source
         let name = fields.text(.name, isRequired: standardName == nil) ?? standardName
         self.name = name
@@ -86,9 +86,7 @@ public struct UpstreamReader {
     ///
     /// - Throws: if the text is not JSON, or not an object.
     public init(_ text: [UInt8], _ source: Source, defaults: Defaults, name: String? = nil) throws(JSONError) {
-        try JSONReader.validate(text.span)
-        var reader = JSONReader(text.span)
-        try self.init(from: &reader, source, defaults: defaults, name: name)
+        try self.init(of: try JSONSlice(text), source, defaults: defaults, name: name)
     }
 
     /// Reads the description in a row of the table.

@@ -81,18 +81,7 @@ struct KindProbe {
                 "/api/version", of: endpoint.origin, fields: fields, client: client, on: shard, within: timeLimit)
         else { return false }
         let bytes = body.bytes
-        return (try? Self.hasVersion(bytes)) == true
-    }
-
-    private static func hasVersion(_ body: Span<UInt8>) throws(JSONError) -> Bool {
-        var hasVersion = false
-        var reader = JSONReader(body)
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
-            let isText = try reader.kind() == .string
-            hasVersion = hasVersion || isText && reader.matches(key, "version")
-            try reader.skipValue()
-        }
-        return hasVersion
+        var reader = JSONReader(bytes)
+        return (try? JSONSlice(copying: &reader))?.last("version", .string) != nil
     }
 }

@@ -104,7 +104,15 @@ public struct JSONSlice: Sendable {
     }
 
     /// The last member of an object that has a name and a type; `nil` if there is none.
-    public func last(_ name: String, _ kind: JSONKind) -> JSONSlice? {
-        members(first: .max)?.last { $0.name == name && $0.value.kind == kind }?.value
+    public func last(_ name: StaticString, _ kind: JSONKind) -> JSONSlice? {
+        var found: JSONSlice?
+        var reader = self.reader
+        guard (try? reader.beginObject()) != nil else { return nil }
+        while let key = try? reader.nextKey(), let value = try? reader.skipValue() {
+            guard reader.matches(key, name) else { continue }
+            let member = JSONSlice(text, value)
+            if member.kind == kind { found = member }
+        }
+        return found
     }
 }

@@ -135,22 +135,13 @@ struct UpstreamRoute: Sendable {
     /// The model that the body of a test names; `nil` for an empty body.
     private static func model(in body: [UInt8]) throws(RelayError) -> String? {
         guard !body.isEmpty else { return nil }
-        do throws(JSONError) {
-            try JSONReader.validate(body.span)
-            var model: String?
-            var reader = JSONReader(body.span)
-            try reader.beginObject()
-            while let key = try reader.nextKey() {
-                let isModel = reader.matches(key, "model")
-                guard let text = try reader.stringOrSkip(), isModel else { continue }
-                model = String(decodingJSON: body.span.extracting(text.range))
-            }
-            guard model.map(ModelName.isValid) ?? true else { throw JSONError(.wrongType, at: 0) }
-            return model
-        } catch {
+        let object = try? JSONSlice(body)
+        let model = object?.last("model", .string)?.string
+        guard object?.kind == .object, model.map(ModelName.isValid) ?? true else {
             throw RelayError(
                 .invalidRequest, "The body must be empty, or an object such as {\"model\":\"llama3.2\"}.")
         }
+        return model
     }
 
     private func document(_ entry: UpstreamEntry) -> ByteBuffer {

@@ -41,12 +41,11 @@ public struct RegenerationRequest: Sendable, Equatable {
         }
     }
 
-    private enum Member {
-        case model
-        case stream
-        case onDisconnect
-        case onInterrupt
-        case queueEvents
+    private enum Member: String, CaseIterable {
+        case model, stream
+        case onDisconnect = "on_disconnect"
+        case onInterrupt = "on_interrupt"
+        case queueEvents = "queue_events"
     }
 
     private mutating func read(_ member: Member?, _ value: Span<UInt8>) throws(ChatRequestError) {
@@ -71,27 +70,10 @@ public struct RegenerationRequest: Sendable, Equatable {
 
     private static func members(of body: Span<UInt8>) throws(JSONError) -> [(member: Member?, value: Range<Int>)] {
         var reader = JSONReader(body)
-        guard try reader.kind() == .object else {
-            // An error of the JSON is reported before the wrong type.
-            try reader.skipValue()
-            try reader.finish()
-            throw JSONError(.wrongType, at: 0)
-        }
         var members: [(member: Member?, value: Range<Int>)] = []
-        try reader.beginObject()
+        try reader.beginBody()
         while let key = try reader.nextKey() {
-            var member: Member?
-            if reader.matches(key, "model") {
-                member = .model
-            } else if reader.matches(key, "stream") {
-                member = .stream
-            } else if reader.matches(key, "on_disconnect") {
-                member = .onDisconnect
-            } else if reader.matches(key, "on_interrupt") {
-                member = .onInterrupt
-            } else if reader.matches(key, "queue_events") {
-                member = .queueEvents
-            }
+            let member = Member(word: String(nameInJSON: body.extracting(key.range)))
             let value = try reader.skipValue()
             // One unknown member is enough for the error, however many there are.
             if member != nil || members.last?.member != nil || members.isEmpty {

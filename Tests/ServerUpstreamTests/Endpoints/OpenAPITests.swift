@@ -231,7 +231,7 @@ import Testing
         func known(_ file: String, _ pattern: Regex<(Substring, Substring)>) throws -> [String] {
             try source(file).matches(of: pattern).map { String($0.1) }
         }
-        let chat = try known("Sources/Domain/Chat/Requests/ChatRequest+Decoding.swift", /matches\(key, "(\w+)"\)/)
+        let chat = try known("Sources/Domain/Chat/Requests/ChatRequest+Decoding.swift", /members\.value\("(\w+)"/)
         #expect(try document.members("ChatRequest") == chat.sorted())
         #expect(try Set(chat).isSuperset(of: document.members("PrepareRequest")))
 

@@ -8,45 +8,43 @@ extension ChatRequest {
     ///
     /// - Throws: the first problem that is found.
     public init(decoding body: Span<UInt8>, requiringModel: Bool = true) throws(ChatRequestError) {
-        if let offset = UTF8Repair.firstInvalid(in: body) {
-            throw .notUTF8(at: offset)
-        }
-        let members: ChatRequestMembers
-        do {
-            members = try ChatRequestMembers(of: body)
-        } catch {
-            throw error.code == .wrongType ? .notAnObject : .notJSON(error)
-        }
-        if let range = members.appID {
+        let members = try RequestMembers(of: body, known: Self.ownMembers)
+        if let range = members.value("appID", in: body) {
             appID = try Self.name("appID", body.extracting(range), upTo: Owner.maximumAppLength)
         }
-        if let range = members.conversation {
+        if let range = members.value("conversation", in: body) {
             conversation = try Self.name(
                 "conversation", body.extracting(range), upTo: ConversationKey.maximumNameLength)
         }
-        model = try Self.model(members.model, in: body, isRequired: requiringModel)
-        messages = try Self.messages(members.messages, in: body)
+        model = try Self.model(members.value("model", in: body), in: body, isRequired: requiringModel)
+        messages = try Self.messages(members.value("messages", in: body), in: body)
         stream = true
-        if let range = members.stream {
+        if let range = members.value("stream", in: body) {
             stream = try ChatRequestField("stream", body.extracting(range)).boolean()
         }
-        if let range = members.parent {
+        if let range = members.value("parent", in: body) {
             parent = try ChatRequestField("parent", body.extracting(range)).string(upTo: Self.maximumParentLength)
         }
-        if let range = members.onDisconnect {
+        if let range = members.value("on_disconnect", in: body) {
             onDisconnect = try ChatRequestField("on_disconnect", body.extracting(range)).disconnectPolicy()
         }
-        if let range = members.onInterrupt {
+        if let range = members.value("on_interrupt", in: body) {
             onInterrupt = try ChatRequestField("on_interrupt", body.extracting(range)).interruptPolicy()
         }
-        if let range = members.whenBusy {
+        if let range = members.value("when_busy", in: body) {
             whenBusy = try ChatRequestField("when_busy", body.extracting(range)).busyPolicy()
         }
-        if let range = members.queueEvents {
+        if let range = members.value("queue_events", in: body) {
             queueEvents = try ChatRequestField("queue_events", body.extracting(range)).boolean()
         }
         passThrough = try Self.passThrough(members.others, in: body)
     }
+
+    /// The members that are not for the model server.
+    private static let ownMembers = [
+        "appID", "conversation", "model", "messages", "stream", "parent", "on_disconnect", "on_interrupt", "when_busy",
+        "queue_events",
+    ]
 
     /// The name of an app or of a conversation.
     static func name(
@@ -173,54 +171,5 @@ extension ChatRequest {
         guard name.utf8.count <= MemberNames.maximumLength else { throw .memberNameTooLong(in: object) }
         if let meant = known.misspelled(name) { throw .misspelled(meant, in: object) }
         return name
-    }
-}
-
-/// The ranges of the members of a request in its body. Null counts as absent; of two equal names the last one counts.
-private struct ChatRequestMembers {
-    var appID: Range<Int>?
-    var conversation: Range<Int>?
-    var model: Range<Int>?
-    var messages: Range<Int>?
-    var stream: Range<Int>?
-    var parent: Range<Int>?
-    var onDisconnect: Range<Int>?
-    var onInterrupt: Range<Int>?
-    var whenBusy: Range<Int>?
-    var queueEvents: Range<Int>?
-    var others: [(key: JSONString, value: Range<Int>)] = []
-
-    init(of body: Span<UInt8>) throws(JSONError) {
-        var reader = JSONReader(body)
-        try reader.beginBody()
-        while let key = try reader.nextKey() {
-            let isNull = try reader.kind() == .null
-            let range = try reader.skipValue()
-            let value = isNull ? nil : range
-            if reader.matches(key, "appID") {
-                appID = value
-            } else if reader.matches(key, "conversation") {
-                conversation = value
-            } else if reader.matches(key, "model") {
-                model = value
-            } else if reader.matches(key, "messages") {
-                messages = value
-            } else if reader.matches(key, "stream") {
-                stream = value
-            } else if reader.matches(key, "parent") {
-                parent = value
-            } else if reader.matches(key, "on_disconnect") {
-                onDisconnect = value
-            } else if reader.matches(key, "on_interrupt") {
-                onInterrupt = value
-            } else if reader.matches(key, "when_busy") {
-                whenBusy = value
-            } else if reader.matches(key, "queue_events") {
-                queueEvents = value
-            } else if let value, others.count <= ChatRequest.maximumPassThrough {
-                others.append((key, value))
-            }
-        }
-        try reader.finish()
     }
 }

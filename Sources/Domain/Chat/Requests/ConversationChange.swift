@@ -23,7 +23,7 @@ public struct ConversationChange: Sendable, Equatable {
     ///
     /// - Throws: the first problem that is found; `missing` if the body has no change.
     public init(decoding body: Span<UInt8>) throws(ChatRequestError) {
-        let members = try RequestMembers(of: body, known: ["title", "archived"])
+        let members = try RequestMembers(of: body, only: ["title", "archived"])
         if let range = members.value("title", in: body) {
             title = .set(try ConversationTitle.decode(body.extracting(range)))
         } else if members["title"] != nil {

@@ -15,7 +15,7 @@ public struct ConversationCreation: Sendable, Equatable {
     /// - Throws: the first problem that is found.
     public init(decoding body: Span<UInt8>) throws(ChatRequestError) {
         if body.isEmpty { return }
-        let members = try RequestMembers(of: body, known: ["conversation", "title", "messages"])
+        let members = try RequestMembers(of: body, only: ["conversation", "title", "messages"])
         if let range = members.value("conversation", in: body) {
             name = try ChatRequest.name("conversation", body.extracting(range), upTo: ConversationKey.maximumNameLength)
         }

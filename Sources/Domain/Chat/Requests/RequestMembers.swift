@@ -1,17 +1,20 @@
 import ChatterdBasics
 
-/// The ranges of the members of a request in its body, for requests that have known members only.
+/// The ranges of the members of a request in its body. Of two equal names the last one counts.
 struct RequestMembers {
     private var ranges: [String: Range<Int>] = [:]
+    /// The members that are not known and not null, in order. Of more than a request may have, one more.
+    private(set) var others: [(key: JSONString, value: Range<Int>)] = []
+    /// The name of the first member that is not known.
+    private var unknown: String?
 
-    /// Finds the members of a body. Of two equal names the last one counts.
+    /// Finds the members of a body, whatever their names.
     ///
-    /// - Throws: the first problem that is found; for an unknown member, `unknownMember` with the known name that is nearest to it.
+    /// - Throws: the first problem that is found.
     init(of body: Span<UInt8>, known: [String]) throws(ChatRequestError) {
         if let offset = UTF8Repair.firstInvalid(in: body) {
             throw .notUTF8(at: offset)
         }
-        var unknown: String?
         do throws(JSONError) {
             var reader = JSONReader(body)
             try reader.beginBody()
@@ -22,14 +25,24 @@ struct RequestMembers {
                 let range = try reader.skipValue()
                 if known.contains(name) {
                     ranges[name] = range
-                } else {
-                    unknown = unknown ?? name
+                    continue
+                }
+                unknown = unknown ?? name
+                if body[range.lowerBound] != UInt8(ascii: "n"), others.count <= ChatRequest.maximumPassThrough {
+                    others.append((key, range))
                 }
             }
             try reader.finish()
         } catch {
             throw error.code == .wrongType ? .notAnObject : .notJSON(error)
         }
+    }
+
+    /// Finds the members of a body that has known ones only.
+    ///
+    /// - Throws: the first problem that is found; for an unknown member, `unknownMember` with the known name that is nearest to it.
+    init(of body: Span<UInt8>, only known: [String]) throws(ChatRequestError) {
+        try self.init(of: body, known: known)
         if let unknown { throw .unknownMember(nearest: NearestNames.nearest(to: unknown, among: known), of: known) }
     }
 

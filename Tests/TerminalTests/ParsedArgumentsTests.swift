@@ -62,16 +62,6 @@ struct ParsedArgumentsTests {
         #expect(throws: UsageError.self, "\(arguments)") { try TerminalCommand(ParsedArguments(arguments)) }
     }
 
-    @Test(arguments: [("1s", 1), ("90s", 90), ("5m", 300), ("12h", 43_200), ("30d", 2_592_000)])
-    func timesAreRead(_ text: String, _ seconds: Int) {
-        #expect(TimeText.seconds(text) == seconds)
-    }
-
-    @Test(arguments: ["", "s", "0s", "-1s", "1", "1w", "1.5h", "99999999999999999999d", "3651d"])
-    func otherTimesAreRefused(_ text: String) {
-        #expect(TimeText.seconds(text) == nil)
-    }
-
     @Test func namesOfOptionsAreUniqueInEachCommand() {
         for entry in CommandTable.entries + [CommandTable.conversation] {
             let options = entry.options + CommandOption.common

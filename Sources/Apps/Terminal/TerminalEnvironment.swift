@@ -1,4 +1,5 @@
 import ChatterClient
+import ChatterdBasics
 
 /// The settings of the program, from its environment and options.
 struct TerminalEnvironment: Equatable {

@@ -3,9 +3,6 @@ import ChatterdConfiguration
 
 /// The arguments of a command, as options with values and other words. Each reader removes what it has read.
 struct CommandOptions {
-    /// The longest duration that an option accepts: ten years.
-    private static let maximumDuration = Duration.seconds(315_360_000)
-
     private var arguments: [String]
 
     init(_ arguments: ArraySlice<String>) {
@@ -26,17 +23,14 @@ struct CommandOptions {
         try value(name).map { SettingText.list($0) }
     }
 
-    /// A duration such as `90s`, `12h` or `30d`, from a second on.
+    /// A duration such as `90s`, `12h` or `30d`.
     mutating func duration(_ name: String) throws(CommandUsageError) -> Duration? {
         guard let text = try value(name) else { return nil }
-        let units: [Character: Int] = ["s": 1, "m": 60, "h": 3_600, "d": 86_400]
-        guard let unit = text.last.flatMap({ units[$0] }), let count = Int(text.dropLast()), count > 0,
-            count <= Int(Self.maximumDuration.components.seconds) / unit
-        else {
+        guard let seconds = TimeText.seconds(text) else {
             throw CommandUsageError(
                 "\(name) needs a duration such as 90s, 12h or 30d, not \"\(SettingText.excerpt(text))\"")
         }
-        return .seconds(count * unit)
+        return .seconds(seconds)
     }
 
     /// A whole number from 0 to `limit`.

@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The arguments of a command, checked against its entry.
 struct ParsedArguments: Equatable {
     /// The command; the entry with the empty name without one.
@@ -17,7 +19,7 @@ struct ParsedArguments: Equatable {
             index += 1
             if !areOptionsOver, argument == "--" {
                 areOptionsOver = true
-            } else if !areOptionsOver, argument.hasPrefix("-"), argument != "-" {
+            } else if !areOptionsOver, argument.first == "-", argument != "-" {
                 try readOption(argument, arguments, &index)
             } else if isCommandKnown {
                 words.append(argument)

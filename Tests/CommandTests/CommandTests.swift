@@ -24,7 +24,7 @@ import Testing
         ["help", "me"], ["help", "limits", "variables"], ["--dev"], ["version", "1"], ["SERVE"],
     ])
     func wrongArgumentsAreRefused(_ arguments: [String]) {
-        #expect(throws: CommandUsageError.self) { try Command(arguments: arguments) }
+        #expect(throws: UsageError.self) { try Command(arguments: arguments) }
     }
 
     @Test func wrongCommandIsExplainedOnStandardError() async {

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdIdentity
 import Testing
 
@@ -7,7 +8,7 @@ import Testing
 @Suite struct KeysRequestTests {
     private func request(_ arguments: String...) throws -> KeysRequest {
         guard case .keys(let request) = try Command(arguments: ["keys"] + arguments) else {
-            throw CommandUsageError("another command")
+            throw UsageError("another command")
         }
         return request
     }
@@ -53,6 +54,6 @@ import Testing
         ["list", "shop"], ["revoke"], ["revoke", "a", "b"], ["rotate"], ["rotate", "a", "--overlap", "-1d"],
     ])
     func wrongArgumentsAreRefused(arguments: [String]) {
-        #expect(throws: CommandUsageError.self) { try Command(arguments: ["keys"] + arguments) }
+        #expect(throws: UsageError.self) { try Command(arguments: ["keys"] + arguments) }
     }
 }

@@ -1,4 +1,5 @@
 import ChatterClient
+import ChatterdBasics
 import Testing
 
 @testable import ChatterdTerminal

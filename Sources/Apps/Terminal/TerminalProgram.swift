@@ -1,4 +1,5 @@
 import ChatterClient
+import ChatterdBasics
 import Glibc
 
 /// The program `chatter`.
@@ -25,7 +26,7 @@ public enum TerminalProgram {
             settings = try TerminalEnvironment(
                 environment, url: parsed.value(CommandOption.url.name), app: parsed.value(CommandOption.app.name))
         } catch {
-            Console.live(hasNoColor: true).report("\(error.message)\nchatter --help lists the commands")
+            Console.live(hasNoColor: true).report("\(error)\nchatter --help lists the commands")
             return ExitCode.usage.rawValue
         }
         let console = Console.live(hasNoColor: settings.hasNoColor)

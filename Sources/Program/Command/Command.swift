@@ -29,8 +29,8 @@ public enum Command: Sendable, Equatable {
     /// Reads the arguments that follow the program's name.
     ///
     /// - Throws: an error that says which argument is wrong.
-    public init(arguments: [String]) throws(CommandUsageError) {
-        guard let name = arguments.first else { throw CommandUsageError("a command is missing") }
+    public init(arguments: [String]) throws(UsageError) {
+        guard let name = arguments.first else { throw UsageError("a command is missing") }
         let rest = arguments.dropFirst()
         switch name {
         case "-h", "--help": self = .help(.commands)
@@ -43,15 +43,15 @@ public enum Command: Sendable, Equatable {
         case "keys": self = .keys(try KeysRequest(arguments: rest))
         case "health": self = .health(isReadiness: try Self.has("--ready", name, rest))
         case "version": self = try Self.alone(.version, name, rest)
-        default: throw CommandUsageError("there is no command \"\(SettingText.excerpt(name))\"")
+        default: throw UsageError("there is no command \"\(SettingText.excerpt(name))\"")
         }
     }
 
     private static func alone(
         _ command: Command, _ name: String, _ rest: ArraySlice<String>
-    ) throws(CommandUsageError) -> Command {
+    ) throws(UsageError) -> Command {
         if let extra = rest.first {
-            throw CommandUsageError("\(name) takes no \"\(SettingText.excerpt(extra))\"")
+            throw UsageError("\(name) takes no \"\(SettingText.excerpt(extra))\"")
         }
         return command
     }
@@ -59,32 +59,22 @@ public enum Command: Sendable, Equatable {
     /// Whether the only option of a command is present.
     private static func has(
         _ option: String, _ command: String, _ rest: ArraySlice<String>
-    ) throws(CommandUsageError) -> Bool {
+    ) throws(UsageError) -> Bool {
         for argument in rest where argument != option {
-            throw CommandUsageError("\(command) takes \(option) only, not \"\(SettingText.excerpt(argument))\"")
+            throw UsageError("\(command) takes \(option) only, not \"\(SettingText.excerpt(argument))\"")
         }
         return !rest.isEmpty
     }
 
-    private static func topic(_ rest: ArraySlice<String>) throws(CommandUsageError) -> Topic {
+    private static func topic(_ rest: ArraySlice<String>) throws(UsageError) -> Topic {
         switch (rest.first, rest.count) {
         case (nil, _): return .commands
         case ("limits", 1): return .limits
         case ("variables", 1): return .variables
         default:
-            throw CommandUsageError(
+            throw UsageError(
                 "there is no help on \"\(SettingText.excerpt(rest.joined(separator: " ")))\", only on limits and variables"
             )
         }
-    }
-}
-
-/// Why arguments are not a command.
-public struct CommandUsageError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// The reason, in one sentence.
-    public let description: String
-
-    init(_ description: String) {
-        self.description = description
     }
 }

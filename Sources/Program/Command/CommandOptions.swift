@@ -10,34 +10,33 @@ struct CommandOptions {
     }
 
     /// The value of an option, given as `--name value` or `--name=value`; `nil` without the option.
-    mutating func value(_ name: String) throws(CommandUsageError) -> String? {
+    mutating func value(_ name: String) throws(UsageError) -> String? {
         guard let index = arguments.firstIndex(where: { $0 == name || $0.hasPrefix(name + "=") }) else { return nil }
         let argument = arguments.remove(at: index)
         guard argument == name else { return String(argument.dropFirst(name.count + 1)) }
-        guard index < arguments.count else { throw CommandUsageError("\(name) needs a value") }
+        guard index < arguments.count else { throw UsageError("\(name) needs a value") }
         return arguments.remove(at: index)
     }
 
     /// The elements of a comma-separated value.
-    mutating func list(_ name: String) throws(CommandUsageError) -> [String]? {
+    mutating func list(_ name: String) throws(UsageError) -> [String]? {
         try value(name).map { SettingText.list($0) }
     }
 
     /// A duration such as `90s`, `12h` or `30d`.
-    mutating func duration(_ name: String) throws(CommandUsageError) -> Duration? {
+    mutating func duration(_ name: String) throws(UsageError) -> Duration? {
         guard let text = try value(name) else { return nil }
         guard let seconds = TimeText.seconds(text) else {
-            throw CommandUsageError(
-                "\(name) needs a duration such as 90s, 12h or 30d, not \"\(SettingText.excerpt(text))\"")
+            throw UsageError("\(name) needs a duration such as 90s, 12h or 30d, not \"\(SettingText.excerpt(text))\"")
         }
         return .seconds(seconds)
     }
 
     /// A whole number from 0 to `limit`.
-    mutating func number(_ name: String, upTo limit: Int) throws(CommandUsageError) -> Int? {
+    mutating func number(_ name: String, upTo limit: Int) throws(UsageError) -> Int? {
         guard let text = try value(name) else { return nil }
         guard let number = Int(text), 0...limit ~= number else {
-            throw CommandUsageError("\(name) needs a whole number from 0, not \"\(SettingText.excerpt(text))\"")
+            throw UsageError("\(name) needs a whole number from 0, not \"\(SettingText.excerpt(text))\"")
         }
         return number
     }
@@ -48,9 +47,9 @@ struct CommandOptions {
     }
 
     /// Throws if an argument is left.
-    func requireEmpty(_ command: String) throws(CommandUsageError) {
+    func requireEmpty(_ command: String) throws(UsageError) {
         if let extra = arguments.first {
-            throw CommandUsageError("\(command) takes no \"\(SettingText.excerpt(extra))\"")
+            throw UsageError("\(command) takes no \"\(SettingText.excerpt(extra))\"")
         }
     }
 }

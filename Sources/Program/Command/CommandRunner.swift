@@ -1,4 +1,5 @@
 import CChatterdSystem
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdServer
 import ChatterdSockets
@@ -43,7 +44,7 @@ public struct CommandRunner: Sendable {
     public func run(_ arguments: [String]) async -> Int32 {
         do {
             return try await run(Command(arguments: arguments))
-        } catch let error as CommandUsageError {
+        } catch let error as UsageError {
             errors("chatterd: \(error)\n\n\(CommandHelp.usage)")
             return Exit.usage
         } catch {

@@ -1,4 +1,5 @@
 import ChatterClient
+import ChatterdBasics
 
 /// A command of the program, with its arguments.
 enum TerminalCommand: Equatable {

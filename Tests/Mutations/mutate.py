@@ -26,7 +26,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-CHECKOUT = Path.cwd()
+CHECKOUT = Path(__file__).parents[2]
 LISTS = Path(__file__).parent
 FIELDS = {"id", "file", "kind", "before", "after", "breaks", "filter", "survives"}
 KINDS = ("sql", "value", "step")
@@ -123,6 +123,11 @@ enum Mutants {{
 """
 
 
+def folder(source: str) -> str:
+    """The folder of the target that a source belongs to: Sources, its floor and its name."""
+    return "/".join(source.split("/")[:3])
+
+
 def read_lists() -> list[Mutant]:
     """All mutants; ends the program if a list is wrong."""
     mutants: list[Mutant] = []
@@ -206,9 +211,8 @@ class Scratch:
         """Puts the choices for mutants into the sources, without other changes."""
         files: dict[str, str] = {}
         for name in texts:
-            target = "/".join(name.split("/")[:2])
             path = f"{CHECKOUT if self._is_mounted else self._sources}/{ACTIVE}"
-            files[f"{target}/Mutants.swift"] = SUPPORT.format(path=path)
+            files[f"{folder(name)}/Mutants.swift"] = SUPPORT.format(path=path)
             files[name] = instrument(texts[name], [mutant for mutant in mutants if mutant.file == name])
         for name, text in files.items():
             path = self._sources / name

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import sys
 import tempfile
 import threading
 import time
@@ -15,6 +16,10 @@ import run
 from checks import CHECKS, Check
 from processes import Commands, CutOff, Failed, Log, NotRun
 from swift_tests import SwiftTests
+
+TOP = Path(__file__).parents[2]
+sys.path.append(str(TOP / "Tests" / "Mutations"))
+import mutate  # noqa: E402
 
 LONG = 600
 """Seconds that no command of these tests needs."""
@@ -187,5 +192,13 @@ class ReportTests(RunnerTestCase):
         self.assertEqual(len(names), len(set(names)))
 
 
-if __name__ == "__main__":
-    unittest.main()
+class MutantTests(unittest.TestCase):
+    """The lists of mutants, which only script/mutate applies."""
+
+    def test_each_changes_a_source_of_a_target_at_one_place(self):
+        package = (TOP / "Package.swift").read_text(encoding="utf-8")
+        # Ends the program if a fragment does not occur exactly once.
+        for mutant in mutate.read_lists():
+            target = mutate.folder(mutant.file)
+            self.assertIn(f'"{target.rpartition("/")[2]}": [', package, mutant.id)
+            self.assertTrue((TOP / target).is_dir(), mutant.id)

@@ -18,7 +18,7 @@ let kit: Floor = [
 /// Conversations, their answers, and the APIs. Pure: no I/O and no clock.
 let domain: Floor = [
     "Identity": ["Basics"],
-    "Chat": ["Basics", "Identity"],
+    "Chat": ["Basics", "Cryptography", "Identity"],
     "Relay": ["Basics", "Identity", "Chat"],
     "Dialects": ["Basics", "HTTP", "Cryptography", "Identity", "Chat", "Relay"],
 ]

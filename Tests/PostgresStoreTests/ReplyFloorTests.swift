@@ -25,7 +25,7 @@ import Testing
             let indexes = try await processes.sql(
                 "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'chatts'::regclass"
             ).map { $0[0] }
-            #expect(indexes.count == 4)
+            #expect(indexes.count == 5)
             for index in indexes {
                 let words = Set(index.split { !$0.isLetter && $0 != "_" })
                 #expect(words.isDisjoint(with: changed), "\(index)")

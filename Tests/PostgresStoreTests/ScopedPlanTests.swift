@@ -58,11 +58,12 @@ import Testing
         """
         SET chatterd.owner = '*';
         INSERT INTO chatts (
-            appid, seq, turn, name, message, state, id, model, attempt, finished, opened, closed, floor, total, holder, after)
+            appid, seq, turn, name, message, state, id, model, attempt, finished, opened, closed, floor, total, holder, after,
+            history)
         SELECT a, s, (s + 1) / 2 * 2, CASE s % 2 WHEN 0 THEN 'assistant' ELSE 'user' END, repeat('word ', 20),
             CASE s % 2 WHEN 0 THEN 'complete' ELSE 'prompt' END, gen_random_uuid(), 'm', 1, now(), s, s, s - 1, s * 100,
             CASE s % 2 WHEN 0 THEN '00000000-0000-0000-0000-000000000007'::uuid END,
-            CASE WHEN s % 10 = 1 AND s > 10 THEN s - 5 END
+            CASE WHEN s % 10 = 1 AND s > 10 THEN s - 5 END, CASE s % 4 WHEN 0 THEN gen_random_uuid() END
         FROM generate_series(0, \(last)) AS g (n), LATERAL (SELECT \(key), \(seq)) AS r (a, s);
         INSERT INTO chatterd_conversations (appid, owner)
         SELECT DISTINCT appid, appid || E'\\x1F\\x1F' FROM chatts ON CONFLICT DO NOTHING

@@ -66,6 +66,7 @@ struct ScopedStatements {
             CatalogueStatements.search(key, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
             CatalogueStatements.keys(of: list, after: nil).bound,
             RequestStatements.options(of: turn, id: reply).bound, RequestStatements.prompts(of: turn, id: reply).bound,
+            RequestStatements.find([], key: nil).bound,
             ReplyStatements.ownership(of: turn, id: reply, by: process).bound,
             ReplyStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
             ReplyStatements.read(record, from: position, limit: 1 << 16).bound,
@@ -113,8 +114,9 @@ struct ScopedStatements {
                 ending: ReplyEnding(state: .complete, lastEvent: []))
         }
         return [
-            ReplyStatements.close(runningTurn, with: reply(behind: ReplyPosition()), owner: process).bound,
-            ReplyStatements.close(runningTurn, with: reply(behind: position), owner: process).bound,
+            ReplyStatements.close(runningTurn, with: reply(behind: ReplyPosition()), history: nil, owner: process)
+                .bound,
+            ReplyStatements.close(runningTurn, with: reply(behind: position), history: nil, owner: process).bound,
             ReplyStatements.closeCut(runningTurn, id: running, owner: process, attempt: 1).bound,
             ReplyStatements.settleTurn(runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true)
                 .bound,

@@ -113,7 +113,7 @@ def clients(run: Run) -> None:
 
 
 def doors(run: Run) -> None:
-    run.unittest(run.python("clients"), "doors.test_doors", "doors.test_door_forms", "doors.test_door_programs")
+    run.unittest(run.python("clients"), "doors.test_doors", "doors.test_found_chats", "doors.test_door_forms", "doors.test_door_programs")
     if run.is_long and not run.arguments:
         run.unittest(run.python("llm"), "doors.test_llm")
         run.unittest(run.python("litellm"), "doors.test_litellm")

@@ -194,9 +194,8 @@ import Testing
             let clients = try [first, second].enumerated().map { number, messages in
                 let client = try RawClient(port: stage.port)
                 client.post(Self.completions, json: body(messages), fields: [("X-App-ID", "shop")])
-                // The second prompt is stored while the first one is answered. The rows of running replies are left out here.
-                if number == 0 { try upstream.waitForRequests(1) }
-                try eventually("prompt \(number) is stored", isTrue: { try stage.rows("shop").count == number + 1 })
+                // The second one is asked while the first one is answered.
+                try upstream.waitForRequests(number + 1)
                 return client
             }
             gate.open()
@@ -217,12 +216,285 @@ import Testing
         }
     }
 
-    @Test func identityAloneNamesTheDefaultConversation() async throws {
+    @Test func identityAloneNamesTheDefaultConversationForNewMessages() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in
-            let answer = try ask(stage, "/api/chat", [["user", "one"]], fields: [("X-App-ID", "shop")])
+            let fields = [("X-App-ID", "shop"), ("X-History", "append")]
+            let answer = try ask(stage, "/api/chat", [["user", "one"]], fields: fields)
             #expect(answer["X-Conversation-ID"] == "shop")
             #expect(try messages(stage, "shop") == [["user", "one"], ["assistant", "answer 0"]])
+        }
+    }
+
+    private static let app = [("X-App-ID", "shop")]
+
+    /// The messages as they are stored: white space at the ends does not count.
+    private static func trimmed(_ messages: [[String]]) -> [[String]] {
+        messages.map { [$0[0], $0[1].trimmingCharacters(in: .whitespacesAndNewlines)] }
+    }
+
+    @Test(arguments: ["/api/chat", completions, "/v1/messages"])
+    func chatIsFoundByItsHistory(_ path: String) async throws {
+        let upstream = try counting()
+        try await onStage(upstream: upstream.url) { stage in
+            var (chats, names) = ([[["user", "hi"]], [["user", "hi"]]], ["", ""])
+            for number in 0..<6 {
+                let chat = number % 2
+                let answer = try ask(stage, path, chats[chat], fields: Self.app)
+                #expect(upstream.requests.last?.messages == Self.trimmed(chats[chat]))
+                let name = try #require(answer["X-Conversation-ID"])
+                if number < 2 { names[chat] = name }
+                #expect(names[chat] == name)
+                chats[chat].append(["assistant", " answer \(number)\n"])
+                chats[chat].append(["user", "prompt \(number)"])
+            }
+            #expect(names[0] != names[1] && !names.contains("shop"))
+            for chat in 0..<2 {
+                #expect(try messages(stage, names[chat]) == Self.trimmed(chats[chat].dropLast()))
+            }
+        }
+    }
+
+    @Test func changingSystemTextBeginsNoOtherConversation() async throws {
+        let upstream = try counting()
+        try await onStage(upstream: upstream.url) { stage in
+            var chat: [[String]] = []
+            var names: Set<String> = []
+            for number in 0..<5 {
+                chat.append(["user", "prompt \(number)"])
+                let system = [["system", "It is 10:0\(number)."], ["system", "Be brief."]]
+                let answer = try ask(stage, Self.completions, system + chat, fields: Self.app)
+                names.insert(answer["X-Conversation-ID"] ?? "")
+                #expect(
+                    upstream.requests.last?.messages == [["system", "It is 10:0\(number).\n\nBe brief."]] + chat)
+                chat.append(["assistant", "answer \(number)"])
+            }
+            #expect(names.count == 1)
+            // The first ones are stored, for those who continue the conversation in another way.
+            let system = [["system", "It is 10:00."], ["system", "Be brief."]]
+            let name = try #require(names.first)
+            #expect(try messages(stage, name) == system + chat)
+            Transcript(try stage.ask("shop", "native", adding: ",\"conversation\":\"\(name)\"")).check()
+            #expect(upstream.requests.last?.messages == system + chat + [["user", "native"]])
+            // A request without any gets none.
+            _ = try ask(stage, Self.completions, chat + [["user", "go on"]], fields: Self.app)
+            #expect(upstream.requests.last?.messages == chat + [["user", "go on"]])
+        }
+    }
+
+    /// The beginning of a long answer is in the journal when it ends.
+    @Test func longAnswerIsFoundInTheHistory() async throws {
+        let gate = Gate()
+        let long = String(repeating: "0123456789 ", count: 12_000)
+        let upstream = try ScriptedUpstream { request in
+            guard request.number == 0 else { return .answer(["x"]) }
+            return [.streamHead, .chunk(ModelLine.token(long)), .wait(for: gate)]
+                + [UpstreamStep].answer(["end"]).dropFirst()
+        }
+        try await onStage(upstream: upstream.url) { stage in
+            let client = try RawClient(port: stage.port)
+            client.post("/api/chat", json: body([["user", "hi"]]), fields: Self.app)
+            let rows = "SELECT FROM chatterd_journal"
+            try eventually(
+                "the beginning is in rows of the journal",
+                isTrue: { try !stage.cluster.query(rows, database: stage.database).isEmpty })
+            gate.open()
+            let first = try client.readResponse(of: "POST")
+            let chat = [["user", "hi"], ["assistant", long + "end"], ["user", "go on"]]
+            let second = try ask(stage, "/api/chat", chat, fields: Self.app)
+            #expect(second["X-Conversation-ID"] == first["X-Conversation-ID"])
+            #expect(upstream.requests.last?.messages == chat)
+        }
+    }
+
+    @Test func changedPromptBeginsABranchBehindWhatIsEqual() async throws {
+        let upstream = try counting()
+        try await onStage(upstream: upstream.url) { stage in
+            let one = [["user", "one"], ["assistant", "answer 0"]]
+            let first = try ask(stage, Self.completions, [one[0]], fields: Self.app)
+            _ = try ask(stage, Self.completions, one + [["user", "two"]], fields: Self.app)
+            for prompt in ["changed", "two"] {
+                let answer = try ask(stage, Self.completions, one + [["user", prompt]], fields: Self.app)
+                #expect(answer["X-Conversation-ID"] == first["X-Conversation-ID"])
+                #expect(upstream.requests.last?.messages == one + [["user", prompt]])
+            }
+            let name = first["X-Conversation-ID"] ?? ""
+            #expect(try messages(stage, name) == one + [["user", "two"], ["assistant", "answer 3"]])
+            // What the client has never been answered is another chat.
+            let other = try ask(
+                stage, Self.completions, [["user", "one"], ["assistant", "no"], ["user", "two"]], fields: Self.app)
+            #expect(other.status == 200 && other["X-Conversation-ID"] != first["X-Conversation-ID"])
+        }
+    }
+
+    @Test func chatWhoseReplyIsGoneBeginsAgain() async throws {
+        let upstream = try counting()
+        try await onStage(upstream: upstream.url) { stage in
+            let chat = [["system", "s"], ["user", "hi"], ["assistant", "answer 0"], ["user", "go on"]]
+            let first = try ask(stage, Self.completions, Array(chat.prefix(2)), fields: Self.app)
+            // It is found, and does not exist any more when the prompt is stored.
+            try stage.cluster.query("UPDATE chatts SET turn = 0 WHERE history IS NOT NULL", database: stage.database)
+            let second = try ask(stage, Self.completions, chat, fields: Self.app)
+            #expect(second.status == 200 && second["X-Conversation-ID"] != first["X-Conversation-ID"], "\(second.text)")
+            #expect(upstream.requests.last?.messages == chat)
+            #expect(
+                try messages(stage, second["X-Conversation-ID"] ?? "") == chat + [["assistant", "answer 1"]])
+        }
+    }
+
+    /// Histories omit them, so the model would get less than the client has sent.
+    @Test(arguments: [false, true]) func turnThatNoHistoryHasIsNotFound(_ isCall: Bool) async throws {
+        let message =
+            #"{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]}"#
+        let call = #"{"message":\#(message),"done":false}"# + "\n"
+        let upstream = try ScriptedUpstream { request in
+            guard request.number == 0 else { return .answer(["yes"]) }
+            return [.streamHead] + (isCall ? [.chunk(call)] : []) + [.chunk(ModelLine.error()), .endChunks]
+        }
+        try await onStage(upstream: upstream.url) { stage in
+            _ = try ask(stage, "/api/chat", [["user", "hi"]], fields: Self.app)
+            let calls = isCall ? #","tool_calls":[{"function":{"name":"f","arguments":{}}}]"# : ""
+            let last = isCall ? #"{"role":"tool","tool_name":"f","content":"1"}"# : #"{"role":"user","content":"so?"}"#
+            let sent =
+                #"{"model":"tiny","stream":false,"messages":[{"role":"user","content":"hi"},"#
+                + #"{"role":"assistant","content":""\#(calls)},\#(last)]}"#
+            let answer = try RawClient.post(port: stage.port, "/api/chat", json: sent, fields: Self.app)
+            #expect(answer.status == 200, "\(answer.text)")
+            #expect(upstream.requests.last?.messages.map { $0[0] } == ["user", "assistant", isCall ? "tool" : "user"])
+        }
+    }
+
+    /// The history of another chat would attract its prompts.
+    @Test func onlyADoorSaysWhatTheHistoryIs() async throws {
+        try await onStage { stage in
+            for name in ["chatterd", "chatterd_history", "chatterd_system"] {
+                let answer = try RawClient.post(
+                    port: stage.port, "/llmchat",
+                    json: #"{"appID":"shop","model":"tiny","messages":[{"role":"user","content":"x"}],"\#(name)":"x"}"#)
+                #expect(answer.status == 422 && answer.text.contains(name), "\(answer.text)")
+            }
+        }
+    }
+
+    /// A copy that its owner has changed must not pass for what a client has said.
+    @Test func importedReplyIsNotFoundByAHistory() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let first = try ask(stage, "/api/chat", [["system", "s"], ["user", "hi"]], fields: Self.app)
+            let name = try #require(first["X-Conversation-ID"])
+            let export = try stage.send("GET", "/conversations/\(name)/export?appID=shop").text
+            #expect(export.contains("chatterd_history"))
+            let imported = try RawClient.post(
+                port: stage.port, "/conversations/copy/import?appID=shop", json: export,
+                fields: [("Content-Type", "application/x-ndjson")])
+            #expect((200...201).contains(imported.status), "\(imported.text)")
+            let options = try stage.cluster.query(
+                #"SELECT options FROM chatts WHERE appid LIKE '%copy' AND options LIKE '%chatterd%'"#,
+                database: stage.database)
+            #expect(options.isEmpty)
+        }
+    }
+
+    @Test func replyOfAnotherDoorIsAWholeResponse() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let members: [String] = try [Self.completions, ResponseTests.path].map { path in
+                let input = path == Self.completions ? "messages" : "input"
+                let body =
+                    #"{"model":"tiny","\#(input)":[{"role":"system","content":"s"},{"role":"user","content":"hi"}]}"#
+                let answer = try RawClient.post(port: stage.port, path, json: body, fields: Self.app)
+                let id = try #require(answer["Location"]).dropFirst("/replies/".count)
+                let response = try stage.send("GET", "\(ResponseTests.path)/resp_\(id)", fields: Self.app).json
+                return response.keys.sorted().joined(separator: " ")
+            }
+            #expect(members[0] == members[1])
+            #expect(members[0].contains("tool_choice") && !members[0].contains("history"))
+        }
+    }
+
+    /// More chats with the same history than are compared come between a request and its repetition.
+    @Test func repeatedKeyFindsItsChatAmongMany() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let chat = [["user", "hi"], ["assistant", "Hello"], ["user", "go on"]]
+            let keyed = Self.app + [("Idempotency-Key", "k")]
+            for _ in 0..<3 { _ = try ask(stage, "/api/chat", [chat[0]], fields: Self.app) }
+            let first = try ask(stage, "/api/chat", chat, fields: keyed)
+            for _ in 0..<20 { _ = try ask(stage, "/api/chat", [chat[0]], fields: Self.app) }
+            let again = try ask(stage, "/api/chat", chat, fields: keyed)
+            #expect(first["Location"] == again["Location"])
+        }
+    }
+
+    @Test(arguments: ["/api/chat", completions])
+    func messageOfTheSystemWithMoreThanTextIsSent(_ path: String) async throws {
+        let upstream = try counting()
+        try await onStage(upstream: upstream.url) { stage in
+            let more = path == "/api/chat" ? #""tool_name":"""# : #""reasoning_content":"hm""#
+            let system = #"{"role":"system","content":"s",\#(more)}"#
+            let rest = [["user", "hi"], ["assistant", "answer 0"], ["user", "go on"]]
+            for count in [1, 3] {
+                let list = rest.prefix(count).map { #"{"role":"\#($0[0])","content":"\#($0[1])"}"# }
+                let body =
+                    #"{"model":"tiny","stream":false,"messages":[\#(([system] + list).joined(separator: ","))]}"#
+                let answer = try RawClient.post(port: stage.port, path, json: body, fields: Self.app)
+                #expect(answer.status == 200, "\(answer.text)")
+                #expect(upstream.requests.last?.messages == [["system", "s"]] + rest.prefix(count))
+            }
+        }
+    }
+
+    @Test func chatsWithKeysStayApart() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let chat = [["user", "hi"], ["assistant", "Hello"], ["user", "go on"]]
+            var names: [String] = []
+            for number in 0..<18 {
+                for messages in [Array(chat.prefix(1)), chat] {
+                    let key = ("Idempotency-Key", "\(number).\(messages.count)")
+                    let answer = try ask(stage, "/api/chat", messages, fields: Self.app + [key])
+                    names.append(answer["X-Conversation-ID"] ?? "")
+                }
+            }
+            #expect(Set(names).count == 18)
+            #expect((0..<18).allSatisfy { names[2 * $0] == names[2 * $0 + 1] })
+        }
+    }
+
+    @Test func chatOfAnotherOwnerIsNotFound() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url, environment: withKeys) { stage in
+            let key = try stage.makeKey("shop")
+            let credentials = [key, try stage.makeToken(key, person: "ada"), try stage.makeKey("other")]
+            let chat = [["user", "hi"], ["assistant", "Hello"], ["user", "go on"]]
+            var names: [[String]] = []
+            for messages in [Array(chat.prefix(1)), chat] {
+                names.append(
+                    try credentials.map {
+                        let answer = try stage.call("POST", Self.completions, body(messages), as: $0)
+                        return try #require(answer["X-Conversation-ID"], "\(answer.text)")
+                    })
+            }
+            #expect(names[0] == names[1] && Set(names[0]).count == 3)
+        }
+    }
+
+    @Test func repeatedKeyFindsItsConversation() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let chat = [["user", "hi"], ["assistant", "Hello"], ["user", "go on"]]
+            var answers: [[String?]] = []
+            // Another chat with the same history comes between the request and its repetition.
+            for (key, messages) in [
+                ("a", Array(chat.prefix(1))), ("b", Array(chat.prefix(1))), ("c", chat), ("a", Array(chat.prefix(1))),
+                ("c", chat), ("d", Array(chat.prefix(1))), ("c", chat),
+            ] {
+                let answer = try ask(
+                    stage, Self.completions, messages, fields: Self.app + [("Idempotency-Key", key)])
+                answers.append([answer["X-Conversation-ID"], answer["Location"]])
+            }
+            #expect(answers[3] == answers[0] && answers[4] == answers[2] && answers[6] == answers[2])
+            #expect(upstream.requests.count == 4)
         }
     }
 

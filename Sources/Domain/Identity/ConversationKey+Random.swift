@@ -7,8 +7,8 @@ extension ConversationKey {
         randomName(of: UInt64.random(in: 0...UInt64.max))
     }
 
-    /// The name that a random number stands for.
-    static func randomName(of number: UInt64) -> String {
+    /// The name that a number of 62 bits at least stands for.
+    public static func randomName(of number: UInt64) -> String {
         let characters = Array("abcdefghijklmnopqrstuvwxyz0123456789".utf8)
         var rest = number
         let name = (0..<randomNameLength).map { _ in

@@ -7,8 +7,10 @@ public struct SHA256Digest: Sendable, Hashable {
     /// The number of bytes.
     public static let size = 32
 
-    private let first: UInt64
-    private let second: UInt64
+    /// The first eight bytes.
+    public let first: UInt64
+    /// The next eight bytes.
+    public let second: UInt64
     private let third: UInt64
     private let fourth: UInt64
 

@@ -37,6 +37,8 @@ extension Migration {
             Migration(name: "0021_sessions", sql: String(decoding: PackageResources._021_sessions_sql, as: UTF8.self)),
             Migration(name: "0022_growth", sql: String(decoding: PackageResources._022_growth_sql, as: UTF8.self)),
             Migration(name: "0023_lists", sql: String(decoding: PackageResources._023_lists_sql, as: UTF8.self)),
+            Migration(
+                name: "0024_histories", sql: String(decoding: PackageResources._024_histories_sql, as: UTF8.self)),
         ]
     }
 }

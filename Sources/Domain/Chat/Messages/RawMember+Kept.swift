@@ -1,13 +1,38 @@
 import ChatterdBasics
 
 extension RawMember {
-    /// The name of the member in which a front door keeps what it needs of a request, as an object: `instructions`, and what an answer
-    /// repeats. It is stored with the members for the model server. No model server gets it, and no client can send it.
-    public static let keptName = "chatterd"
+    /// The beginning of the names of members in which a front door keeps what it needs of a request. They are stored with those for
+    /// the model server. No model server gets them, and no client can send them.
+    private static let keptPrefix = "chatterd"
+    /// The name of the object with `instructions`, and with what an answer repeats.
+    static let keptName = "chatterd"
+    /// The name of the text of the system that the request has in the place of the stored one.
+    static let systemName = "chatterd_system"
+    /// The name of the digest of the client's history up to the answer.
+    static let historyName = "chatterd_history"
 
-    /// Creates the member; `object` is a JSON object.
+    /// Whether a front door keeps the member.
+    public var isKept: Bool { key.utf8.starts(with: Self.keptPrefix.utf8) }
+
+    /// Creates the member with an object of JSON.
     public init(kept object: [UInt8]) {
         self.init(key: Self.keptName, value: object)
+    }
+
+    /// Creates the member with a text of the system.
+    public init(system text: String) {
+        self.init(key: Self.systemName, text: text)
+    }
+
+    /// Creates the member with the digest of a history.
+    public init(history: HistoryDigest) {
+        self.init(key: Self.historyName, text: history.text)
+    }
+
+    private init(key: String, text: String) {
+        var json = ByteBuffer(capacity: text.utf8.count + 2)
+        json.append(jsonString: text)
+        self.init(key: key, value: json.array)
     }
 }
 
@@ -19,16 +44,46 @@ extension [RawMember] {
     }
 
     /// The members without those that a front door keeps.
-    public var withoutKept: [RawMember] { filter { $0.key != RawMember.keptName } }
+    public var withoutKept: [RawMember] { filter { !$0.isKept } }
 
-    /// The message of the system that precedes the whole history for this one request, and that no history has; `nil` for none.
+    /// The members without the history of a client, which only a request of that client has.
+    public var withoutHistory: [RawMember] {
+        filter { $0.key != RawMember.historyName && $0.key != RawMember.systemName }
+    }
+
+    /// The message of the system that precedes the whole history for this one request, and that no history has; `nil` for none. It is what
+    /// the request calls `instructions`, then its own text of the system.
     public var instructions: String? {
+        let texts = [keptInstructions, text(RawMember.systemName)].compactMap(\.self).filter { !$0.isEmpty }
+        return texts.isEmpty ? nil : texts.joined(separator: "\n\n")
+    }
+
+    /// Whether the request has its own messages of the system, or none, in the place of those that its history begins with.
+    public var replacesSystem: Bool { contains { $0.key == RawMember.systemName } }
+
+    /// The history of the client up to the answer, if the client keeps its history and names no conversation.
+    public var history: HistoryDigest? { text(RawMember.historyName).flatMap(HistoryDigest.init(parsing:)) }
+
+    private var keptInstructions: String? {
         guard let kept else { return nil }
         var text: String?
         JSONMembers.forEach(of: kept.span) { reader, key, value in
-            guard reader.matches(key, "instructions"), kept[value.lowerBound] == UInt8(ascii: "\"") else { return }
-            text = String(decodingJSON: kept.span.extracting((value.lowerBound + 1)..<(value.upperBound - 1)))
+            guard reader.matches(key, "instructions") else { return }
+            text = String(quotedIn: kept.span.extracting(value))
         }
         return text
+    }
+
+    /// The text of a kept member.
+    private func text(_ name: String) -> String? {
+        last { $0.key == name }.flatMap { String(quotedIn: $0.value.span) }
+    }
+}
+
+extension String {
+    /// The text of a JSON string; `nil` for another value.
+    fileprivate init?(quotedIn json: Span<UInt8>) {
+        guard json.count >= 2, json[0] == UInt8(ascii: "\"") else { return nil }
+        self.init(decodingJSON: json.extracting(1..<(json.count - 1)))
     }
 }

@@ -7,7 +7,9 @@ extension ChatRequest {
     /// chatterd's own members are checked strictly; null counts as absent. Members for the model server are kept unchanged.
     ///
     /// - Throws: the first problem that is found.
-    public init(decoding body: Span<UInt8>, requiringModel: Bool = true) throws(ChatRequestError) {
+    public init(
+        decoding body: Span<UInt8>, requiringModel: Bool = true, permitsKept: Bool = false
+    ) throws(ChatRequestError) {
         let members = try RequestMembers(of: body, known: Self.ownMembers)
         if let range = members.value("appID", in: body) {
             appID = try Self.name("appID", body.extracting(range), upTo: Owner.maximumAppLength)
@@ -37,7 +39,7 @@ extension ChatRequest {
         if let range = members.value("queue_events", in: body) {
             queueEvents = try ChatRequestField("queue_events", body.extracting(range)).boolean()
         }
-        passThrough = try Self.passThrough(members.others, in: body)
+        passThrough = try Self.passThrough(members.others, in: body, permitsKept: permitsKept)
     }
 
     /// The members that are not for the model server.
@@ -93,7 +95,7 @@ extension ChatRequest {
     }
 
     private static func passThrough(
-        _ members: [(key: JSONString, value: Range<Int>)], in body: Span<UInt8>
+        _ members: [(key: JSONString, value: Range<Int>)], in body: Span<UInt8>, permitsKept: Bool
     ) throws(ChatRequestError) -> [RawMember] {
         guard members.count <= maximumPassThrough else {
             throw ChatRequestError(
@@ -107,6 +109,7 @@ extension ChatRequest {
                 try checkOptions(body.extracting(value))
             }
             let member = RawMember(key: name, value: ChatRequestField("", body.extracting(value)).json)
+            guard permitsKept || !member.isKept else { throw .reserved(name) }
             // Of two equal names the last one counts.
             result.removeAll { $0.key == member.key }
             result.append(member)
@@ -125,7 +128,7 @@ extension ChatRequest {
         }
         for member in members {
             guard member.key.utf8.count <= MemberNames.maximumLength else { throw .memberNameTooLong(in: "The body") }
-            guard member.key != RawMember.keptName else { throw .reserved(member.key) }
+            guard !member.isKept else { throw .reserved(member.key) }
             if let meant = MemberNames.ofRequest.misspelled(member.key) {
                 throw .misspelled(meant, in: "The body")
             }

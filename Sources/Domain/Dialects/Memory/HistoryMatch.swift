@@ -25,7 +25,7 @@ public struct HistoryMatch: Sendable, Equatable {
     ///
     /// - Returns: `nil` if the request differs from the messages before all turns, which no branch can replace.
     public init?(of request: [ModelMessage], in history: [StoredMessage]) {
-        let common = zip(request, history).prefix { ComparedMessage($0) == ComparedMessage($1.message) }.count
+        let common = zip(request, history).prefix { HistoryDigest(of: $0) == HistoryDigest(of: $1.message) }.count
         repeated = common == request.count && common < history.count ? history[common].reply : nil
         // The last end of a turn in the common beginning that leaves a message to ask with.
         let limit = min(common, request.count - 1)

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 
 /// What a door does with a member of a request. docs/doors.md lists all of them.
 public struct DoorField: Sendable {
@@ -30,8 +31,8 @@ public struct DoorField: Sendable {
 
     /// Whether a value of a refused member means the same as its absence, however it is spelt.
     func isHarmless(_ value: JSONSlice) -> Bool {
-        guard let digest = value.digest else { return false }
-        return harmless.contains { text in (try? JSONSlice(Array(text.utf8)))?.digest == digest }
+        let bytes = value.comparableBytes
+        return harmless.contains { text in (try? JSONSlice(Array(text.utf8)))?.comparableBytes == bytes }
     }
 
     /// The treatment in words, as in docs/doors.md.

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdRelay
 
 /// The members of an object in a request, in their order. Those that are null count as absent; of two equal names the last one counts.
@@ -67,24 +68,9 @@ extension DoorMembers {
     ///
     /// - Throws: `wrongType` for another value than an object, a text and `null`.
     func arguments(in path: String) throws(RelayError) -> [UInt8] {
-        guard let value = self["arguments"] else { return Self.noArguments }
-        if value.kind == .object { return value.json }
-        guard let text = value.string else {
+        guard let object = ToolArguments.object(of: self["arguments"]) else {
             throw .wrongType(path + "arguments", "an object, or a text that holds one")
         }
-        if text.utf8.allSatisfy({ $0 <= 0x20 }) { return Self.noArguments }
-        let held = try? JSONSlice(Array(text.utf8))
-        if let held, held.kind == .object { return held.json }
-        if let held, held.isNull { return Self.noArguments }
-        var object = ByteBuffer()
-        object.appendJSON { json in
-            json.object { json in
-                json.name("arguments")
-                json.raw { $0.append(value.json) }
-            }
-        }
-        return object.array
+        return object
     }
-
-    private static let noArguments = Array("{}".utf8)
 }

@@ -31,16 +31,23 @@ public struct DoorRequest: Sendable {
 
     /// What answers repeat of the request, as members of JSON; `nil` if the API repeats nothing.
     var repeated: [UInt8]?
+    /// The text of the messages of the system before all others, if the request is found by its history: its model gets it in the place of
+    /// the stored ones. Empty for none; `nil` to have the stored ones.
+    public var system: String?
+    /// The history of the client up to the answer, by which its next request finds the conversation; `nil` if it names the conversation.
+    public var history: HistoryDigest?
 
     init(_ chat: ChatRequest) {
         self.chat = chat
     }
 
-    /// Stores the members of the request that its answers repeat, so that any process can answer.
+    /// Stores with the request what its answers repeat, and what its model gets besides its messages, so that any process can answer.
     ///
     /// - Parameter seconds: the time of the request, in seconds since 1970.
     /// - Returns: the kept object as JSON; `nil` if the API repeats nothing.
     public mutating func keep(createdAt seconds: Int) -> [UInt8]? {
+        if let history { chat.passThrough.append(RawMember(history: history)) }
+        if let system { chat.passThrough.append(RawMember(system: system)) }
         guard let repeated else { return nil }
         var object = ByteBuffer()
         object.append("{\"created_at\":")

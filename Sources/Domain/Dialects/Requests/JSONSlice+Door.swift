@@ -1,12 +1,6 @@
 import ChatterdBasics
 
 extension JSONSlice {
-    /// For comparisons.
-    var digest: ValueDigest? {
-        var reader = self.reader
-        return try? ValueDigest(reading: &reader)
-    }
-
     /// The elements of an array; `nil` for another value and for more elements than the limit.
     func elements(atMost limit: Int = DoorMembers.maximumMembers) -> [JSONSlice]? {
         guard let elements = elements(first: limit + 1), elements.count <= limit else { return nil }

@@ -75,11 +75,16 @@ extension ConversationRow.Reply {
 
     /// The members for the model server, with the checks of a request: a regenerated reply repeats them.
     private static func options(of line: borrowing ConversationLineMembers) throws(ConversationLineFault) -> [UInt8] {
-        let members = try line.members(.options) { _, _ in true }
+        let stored = try line.members(.options) { _, _ in true }
+        guard !stored.isEmpty else { return [] }
+        // Only a request of the client itself says what its history is.
+        var members = ByteBuffer()
+        members.append(((try? [RawMember](decodingMembers: stored)) ?? []).withoutHistory)
         guard !members.isEmpty else { return [] }
-        let body =
-            Array("{\"model\":\"m\",\"messages\":[{\"role\":\"user\",\"content\":\"x\"}],".utf8) + members + [0x7D]
-        guard let request = try? ChatRequest(decoding: body.span), request.model == "m", request.messages.count == 1
+        let head = #"{"model":"m","messages":[{"role":"user","content":"x"}],"#
+        let body = Array(head.utf8) + members.array + [0x7D]
+        guard let request = try? ChatRequest(decoding: body.span, permitsKept: true), request.model == "m",
+            request.messages.count == 1
         else { throw ConversationLineFault("options has a member that a request cannot have") }
         var text = ByteBuffer()
         text.append(request.passThrough)

@@ -48,6 +48,14 @@ public struct TurnHistory: Sendable {
         memory?.shrink(to: messages.byteCount)
     }
 
+    /// The history without the messages of the system at its beginning.
+    func withoutLeadingSystem() -> TurnHistory {
+        var rest = self
+        let count = (0..<messages.count).first { messages[$0].role != .system } ?? 0
+        rest.messages = messages.removing(0..<count)
+        return rest
+    }
+
     /// Throws `historyTooLarge` if the history exceeds the limit.
     func requireSize() throws(RelayError) {
         guard isTooLarge else { return }

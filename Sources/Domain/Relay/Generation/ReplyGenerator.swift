@@ -20,6 +20,8 @@ final class ReplyGenerator {
     private let passThrough: [RawMember]
     /// The message of the system that precedes the history; none without instructions.
     private let instructions: EncodedConversation
+    /// Whether the request has messages of the system in the place of those that the history begins with.
+    private let replacesSystem: Bool
     private var targets: ModelTargets
     var run: GenerationRun
     /// The conversation, for every server that is asked.
@@ -51,6 +53,7 @@ final class ReplyGenerator {
         self.context = context
         self.passThrough = passThrough.withoutKept
         instructions = EncodedConversation(instructions: passThrough.instructions)
+        replacesSystem = passThrough.replacesSystem
         targets = ModelTargets(for: reply.model, in: context.upstreams)
         run = GenerationRun(context.limits)
         slot = ReplySlot(context.slots)
@@ -63,7 +66,7 @@ final class ReplyGenerator {
 
     /// Starts the reply.
     func begin(_ history: TurnHistory) async throws(RelayError) -> Outcome {
-        self.history = history
+        self.history = replacesSystem ? history.withoutLeadingSystem() : history
         return try await performUntilServerWorks(from: run.begin())
     }
 
@@ -304,7 +307,7 @@ final class ReplyGenerator {
             run.cancellation
         }
         try whole.requireSize()
-        history = whole
+        history = replacesSystem ? whole.withoutLeadingSystem() : whole
     }
 
     private func slotAcquired() -> GenerationRun.Event {

@@ -34,6 +34,8 @@ public final class Reply: ReplySource, IndexedSetElement {
     let context: ReplyContext
     private(set) var attempt: Int
     private let passThrough: [RawMember]
+    /// The history of the client up to the answer, if the client keeps its history.
+    var clientHistory: HistoryDigest? { passThrough.history }
     let onDisconnect: DisconnectPolicy
     let startedAt: Instant
     /// When the store last looked up that this process owns the reply.

@@ -27,4 +27,13 @@ extension ConversationArchive {
             ConversationRowStatements.messages(of: reply.turn.conversation, seqs: Self.seqs(of: entries)))
         return (messages.map(\.row), reservation)
     }
+
+    /// The reply that ends the first of some histories that is stored.
+    ///
+    /// - Parameter key: the idempotency key of the request. The conversation that knows it comes first.
+    /// - Throws: `storeUnavailable`.
+    public func find(_ histories: [HistoryDigest], key: IdempotencyKey?) async throws(RelayError) -> FoundHistory? {
+        guard !histories.isEmpty || key != nil else { return nil }
+        return try await readers.runForRelay(RequestStatements.find(histories, key: key)).first
+    }
 }

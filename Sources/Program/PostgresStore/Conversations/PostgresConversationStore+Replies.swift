@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdPostgres
 import ChatterdRelay
+import ChatterdSockets
 
 /// Closing, finding and reading replies.
 extension PostgresConversationStore {
@@ -19,7 +20,9 @@ extension PostgresConversationStore {
     }
 
     private func storeEnd(of turn: Turn, with reply: ClosingReply) async throws(RelayError) {
-        let close = ReplyStatements.close(turn, with: reply, owner: lease.id)
+        let history = reply.history
+        let digest = await LongWork.run(on: history?.size ?? 0) { history?.digest() }
+        let close = ReplyStatements.close(turn, with: reply, history: digest, owner: lease.id)
         if try await run(close, otherwise: .replyNotStored).affectedRows == 1 { return }
         let attempt = reply.journalled.attempt
         let ownership = ReplyStatements.ownership(of: turn, id: reply.id, by: lease.id)

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
@@ -12,7 +13,11 @@ enum ReplyStatements {
     /// Stores the end of a reply, behind the part of it that is journalled.
     ///
     /// The statement changes no row if the journal holds less: the complete output is stored, or none of it.
-    static func close(_ turn: Turn, with reply: ClosingReply, owner: ReplyID) -> Query<Void> {
+    ///
+    /// - Parameter history: the digest of the history of a client with the reply; `nil` if no client is found by its history.
+    static func close(
+        _ turn: Turn, with reply: ClosingReply, history: HistoryDigest?, owner: ReplyID
+    ) -> Query<Void> {
         var provenance = ByteBuffer()
         provenance.append(reply.provenance)
         let journalled = reply.journalled
@@ -21,6 +26,7 @@ enum ReplyStatements {
             .text(reply.ending.state.rawValue),
             .utf8(reply.text), .utf8(reply.thinking), .utf8(reply.toolCalls), .utf8(reply.ending.lastEvent),
             .utf8(provenance.array), .int8(journalled.attempt),
+            history.map { .uuid(high: $0.high, low: $0.low) } ?? .null,
         ]
         guard journalled.total > 0 else { return Query(closeStatement, parameters: parameters) }
         return Query(
@@ -33,34 +39,35 @@ enum ReplyStatements {
 
     private static let closeStatement = Statement(
         "close_turn", after: .rowScope, .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text, .int8,
+        .uuid,
         sql: """
             WITH \(ended(by: "$4", attempt: "$11"))
             UPDATE chatts SET
                 state = $5, message = $6, thinking = nullif($7, ''), extras = \(extras("$8")),
-                last_event = nullif($9, ''), account = nullif($10, ''), finished = now(),
+                last_event = nullif($9, ''), account = nullif($10, ''), finished = now(), history = $12,
                 closed = (SELECT revision FROM changed)
             WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
             """)
 
-    /// $12 is the number of journalled bytes: $13 of text, $14 of thoughts, $15 of tool calls.
+    /// $13 is the number of journalled bytes: $14 of text, $15 of thoughts, $16 of tool calls.
     private static let closeJournalledStatement = Statement(
         "close_journalled_turn", after: .rowScope, .text, .int8, .uuid, .uuid, .text, .text, .text, .text, .text, .text,
-        .int8, .int8,
-        .int8, .int8, .int8,
+        .int8, .uuid, .int8, .int8, .int8, .int8,
         sql: """
             WITH \(ended(by: "$4", attempt: "$11")), reply AS MATERIALIZED (
                 SELECT appid, seq, id, coalesce(attempt, 1) AS attempt, (SELECT revision FROM changed) AS revision
                 FROM chatts
                 WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
                 FOR NO KEY UPDATE
-            ), \(folded("reply", rows(of: "reply", until: "$12"))), stored AS (
+            ), \(folded("reply", rows(of: "reply", until: "$13"))), stored AS (
                 UPDATE chatts c SET
                     state = $5, message = f.text || $6, thinking = nullif(f.thinking || $7, ''),
                     extras = \(extras("f.calls || $8")),
-                    last_event = nullif($9, ''), account = nullif($10, ''), finished = now(), closed = r.revision
+                    last_event = nullif($9, ''), account = nullif($10, ''), finished = now(), history = $12,
+                    closed = r.revision
                 FROM reply r JOIN folded f ON f.reply = r.id
-                WHERE c.appid = r.appid AND c.seq = r.seq AND octet_length(f.text) = $13
-                    AND octet_length(f.thinking) = $14 AND octet_length(f.calls) = $15
+                WHERE c.appid = r.appid AND c.seq = r.seq AND octet_length(f.text) = $14
+                    AND octet_length(f.thinking) = $15 AND octet_length(f.calls) = $16
                 RETURNING c.appid, c.id
             ), \(cleared)
             SELECT FROM stored

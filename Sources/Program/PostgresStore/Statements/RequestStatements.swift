@@ -40,4 +40,44 @@ enum RequestStatements {
             JOIN chatts c ON c.appid = $1 AND c.seq BETWEEN p.first AND p.seq AND c.turn = p.turn AND c.state = 'prompt'
             ORDER BY c.seq
             """, decode: ConversationRowStatements.entry)
+
+    /// The reply that ends the first of some histories that is stored, with the index of that history. Several conversations may have the same
+    /// history: one that nothing follows comes first, then the newest one. If a conversation knows the same request by its key, that one.
+    static func find(_ histories: [HistoryDigest], key: IdempotencyKey?) -> Query<FoundHistory> {
+        Query(
+            findHistoryStatement, .uuidArray(histories.map { ($0.high, $0.low) }),
+            key.map { .text($0.text) } ?? .null, key.map { .bytes($0.digest) } ?? .null)
+    }
+
+    // One statement sees either the key of a request or the history that it followed.
+    private static let findHistoryStatement = Statement(
+        "find_history", after: .rowScope, .uuidArray, .text, .bytes, returnsBinary: true,
+        sql: """
+            (SELECT k.appid, NULL::uuid, 0::bigint AS place FROM chatterd_keys k
+                WHERE k.key = $2 AND k.digest = $3 AND k.expires_at > now() ORDER BY k.appid LIMIT 1)
+            UNION ALL
+            (SELECT f.appid, f.id, d.place FROM unnest($1) WITH ORDINALITY AS d (history, place)
+                CROSS JOIN LATERAL (
+                    SELECT r.appid, r.id FROM (
+                        SELECT c.appid, c.seq, c.id, c.time FROM chatts c
+                        WHERE c.history = d.history AND \(ConversationStatements.isReplayed("c."))
+                        ORDER BY c.time DESC LIMIT 16) AS r
+                    ORDER BY EXISTS (SELECT FROM chatts n WHERE n.appid = r.appid AND n.seq > r.seq), r.time DESC
+                    LIMIT 1) AS f
+                ORDER BY d.place LIMIT 1)
+            ORDER BY place LIMIT 1
+            """
+    ) { row -> FoundHistory in
+        let conversation = ConversationKey(parsing: row.nextText())
+        let (reply, place) = (row.nextReplyID(), row.nextInt())
+        return place == 0 ? .known(conversation) : .stored(conversation, reply, index: place - 1)
+    }
+}
+
+/// What is found of the history of a request.
+public enum FoundHistory: Sendable, Equatable {
+    /// The conversation that knows the request by its key.
+    case known(ConversationKey)
+    /// A reply that ends a history, with the index of the history among those that were looked for.
+    case stored(ConversationKey, ReplyID, index: Int)
 }

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdCryptography
 import ChatterdDialects
 import ChatterdHTTP
 import ChatterdHTTPServer
@@ -19,6 +20,15 @@ struct DoorMemory: Sendable {
         var conversation: ConversationKey?
         /// The reply whose prompt the request repeats, as the end of the same history; `nil` for any other request.
         var repeated: ReplyID?
+        /// What the request is if the reply that it follows is removed meanwhile; `nil` if it names that reply or none.
+        var beginning: Beginning?
+    }
+
+    /// A request as the first one of a conversation.
+    struct Beginning {
+        var conversation: ConversationKey
+        var messages: [ModelMessage]
+        var parent: String?
     }
 
     /// Finds the conversation of a request, and keeps what is new to it of the messages.
@@ -26,8 +36,8 @@ struct DoorMemory: Sendable {
     /// - Throws: `forbidden`; `invalidRequest` for a name that no conversation has, and for one without an identity; `replyNotFound`;
     ///   `replyNotComplete`.
     func place(
-        _ asked: inout DoorRequest, _ request: Request, _ principal: Principal, _ services: ShardServices,
-        to responder: Responder
+        _ asked: inout DoorRequest, _ request: Request, _ principal: Principal, key: IdempotencyKey?,
+        _ services: ShardServices, to responder: Responder
     ) async throws(RelayError) -> Place {
         switch asked.continuation {
         case .reply(let id):
@@ -37,14 +47,65 @@ struct DoorMemory: Sendable {
             if let key { responder.annotate(Annotation.appID, key.owner.app) }
             return Place(conversation: key)
         case nil:
+            let name = request.fields[.xConversationID]
             guard asked.isRemembered,
-                let key = try conversation(
-                    of: request, principal, named: request.fields[.xConversationID], as: "X-Conversation-ID")
+                let named = try conversation(of: request, principal, named: name, as: "X-Conversation-ID")
             else { return Place() }
-            responder.annotate(Annotation.appID, key.owner.app)
-            let repeated = try await place(&asked.chat, in: key, request, services.archive)
-            return Place(conversation: key, repeated: repeated)
+            responder.annotate(Annotation.appID, named.owner.app)
+            if try Self.isAppended(request) { return Place(conversation: named) }
+            guard name == nil, principal.conversations == nil else {
+                let repeated = try await place(&asked.chat, in: named, request, services.archive)
+                return Place(conversation: named, repeated: repeated)
+            }
+            return try await find(&asked, of: named.owner, key: key, services.archive)
         }
+    }
+
+    /// Whether the messages of a request follow the last turn, as `X-History` says.
+    private static func isAppended(_ request: Request) throws(RelayError) -> Bool {
+        switch request.fields[.xHistory] {
+        case "append": true
+        case nil, "compare": false
+        default: throw RelayError(.invalidRequest, "X-History must be append or compare.")
+        }
+    }
+
+    /// Finds the conversation of a client that keeps its history and names no conversation: the one with the longest beginning of that
+    /// history that ends with an answer. Otherwise the request begins a conversation.
+    private func find(
+        _ asked: inout DoorRequest, of owner: Owner, key: IdempotencyKey?, _ archive: ConversationArchive
+    ) async throws(RelayError) -> Place {
+        let messages = asked.chat.messages
+        let sent = await LongWork.run(on: messages.size) { SentHistory(messages, of: owner) }
+        asked.system = sent.instructions.map { messages.prefix($0).map(\.content).joined(separator: "\n\n") }
+        asked.history = sent.digest
+        var beginning = Self.beginning(with: messages, of: owner, key: key)
+        switch try await archive.find(sent.ends.map(\.digest), key: key) {
+        case .stored(let conversation, let reply, let index) where conversation.owner == owner:
+            asked.chat.messages.removeFirst(sent.ends[index].count)
+            asked.chat.parent = reply.description
+            return Place(conversation: conversation, beginning: beginning)
+        case .known(let conversation) where conversation.owner == owner: beginning.conversation = conversation
+        case .known, .stored, nil: break
+        }
+        asked.chat.messages = beginning.messages
+        asked.chat.parent = beginning.parent
+        return Place(conversation: beginning.conversation)
+    }
+
+    /// A conversation that a request begins. A repeated request with its key begins the same one.
+    private static func beginning(
+        with messages: [ModelMessage], of owner: Owner, key: IdempotencyKey?
+    ) -> Beginning {
+        guard let key else {
+            return Beginning(
+                conversation: ConversationKey(owner, name: ConversationKey.randomName()), messages: messages)
+        }
+        let number = SHA256Digest(of: key.text.utf8.span).first
+        // The conversation of an expired key may have turns.
+        return Beginning(
+            conversation: ConversationKey(owner, name: ConversationKey.randomName(of: number)), messages: messages,
+            parent: "start")
     }
 
     /// The conversation that a request names; `nil` for a request without an identity.
@@ -130,11 +191,6 @@ struct DoorMemory: Sendable {
     private func place(
         _ chat: inout ChatRequest, in conversation: ConversationKey, _ request: Request, _ archive: ConversationArchive
     ) async throws(RelayError) -> ReplyID? {
-        switch request.fields[.xHistory] {
-        case "append": return nil
-        case nil, "compare": break
-        default: throw RelayError(.invalidRequest, "X-History must be append or compare.")
-        }
         let (rows, memory) = try await archive.branch(of: conversation, limit: limit)
         let messages = chat.messages
         let match = await LongWork.run(on: messages.size + rows.reduce(0) { $0 + $1.content.count + $1.extras.count }) {

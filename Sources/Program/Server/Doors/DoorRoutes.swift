@@ -92,12 +92,18 @@ struct DoorRoutes: Sendable {
         let model = asked.chat.model
         try principal.check(model: model)
         asked.chat.onDisconnect = asked.isBackground ? .finish : try request.disconnectPolicy(unless: nil)
-        let kept = asked.keep(createdAt: Int(WallClock.nanoseconds() / 1_000_000_000))
         let key = try request.idempotencyKey()
         request.body.releaseBytes()
         let service = services[request]
-        let place = try await conversations.place(&asked, request, principal, service, to: responder)
-        let named = place.conversation
+        var place = try await conversations.place(
+            &asked, request, principal, key: key, service, to: responder)
+        let now = Int(WallClock.nanoseconds() / 1_000_000_000)
+        let kept: [UInt8]?
+        (asked, kept) = await LongWork.run(on: asked.system?.utf8.count ?? 0) { [asked] in
+            var request = asked
+            let kept = request.keep(createdAt: now)
+            return (request, kept)
+        }
         let prompt: AcceptedPrompt
         // What a response repeats of its request is kept with a prompt of its own.
         if kept == nil, let reply = try await conversations.reply(repeatedBy: asked, at: place, key: key, service) {
@@ -106,10 +112,11 @@ struct DoorRoutes: Sendable {
                     reply, model: model, onDisconnect: asked.chat.onDisconnect, onInterrupt: asked.chat.onInterrupt,
                     meter: principal.meter))
         } else {
-            let owner = try principal.owner(of: request)
-            let conversation = named ?? .stateless(of: owner, named: request.statelessName(key: key))
-            prompt = try await service.chat.accept(asked.chat, in: conversation, key: key, meter: principal.meter)
+            prompt = try await accept(&asked.chat, at: &place, key: key, request, principal)
         }
+        // A stream may take hours.
+        asked.chat.messages = []
+        let named = place.conversation
         request.body.release()
         var form = AnswerForm(translator, isStreamed: asked.chat.stream)
         (form.model, form.includesUsage, form.kept) = (model, asked.includesUsage, kept)
@@ -121,6 +128,30 @@ struct DoorRoutes: Sendable {
         case .known(let reply) where form.isBackground && !form.isStreamed:
             try await responses.describe(reply, for: principal, to: responder, by: service)
         case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
+        }
+    }
+
+    /// Commits the prompt of a request. If the reply that it was found to follow is gone, it begins a conversation.
+    private func accept(
+        _ chat: inout ChatRequest, at place: inout DoorMemory.Place, key: IdempotencyKey?, _ request: Request,
+        _ principal: Principal
+    ) async throws(RelayError) -> AcceptedPrompt {
+        let service = services[request].chat
+        let beginning = place.beginning.take()
+        guard let conversation = place.conversation else {
+            let owner = try principal.owner(of: request)
+            return try await service.accept(
+                chat, in: .stateless(of: owner, named: request.statelessName(key: key)), key: key,
+                meter: principal.meter)
+        }
+        do throws(RelayError) {
+            return try await service.accept(chat, in: conversation, key: key, meter: principal.meter)
+        } catch {
+            guard error.code == .replyNotFound, let beginning else { throw error }
+            place.conversation = beginning.conversation
+            chat.messages = beginning.messages
+            chat.parent = beginning.parent
+            return try await service.accept(chat, in: beginning.conversation, key: key, meter: principal.meter)
         }
     }
 

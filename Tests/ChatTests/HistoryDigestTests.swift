@@ -1,14 +1,18 @@
 import ChatterdBasics
-import ChatterdChat
-import ChatterdRelay
+import ChatterdIdentity
 import Testing
 
-@testable import ChatterdDialects
+@testable import ChatterdChat
 
 /// Which values and messages count as equal when histories are compared.
-struct ValueDigestTests {
-    private func digest(_ json: String) throws -> ValueDigest {
-        try #require(try JSONSlice(Array(json.utf8)).digest)
+struct HistoryDigestTests {
+    private func bytes(_ json: String) throws -> [UInt8] {
+        let text = Array(json.utf8)
+        var reader = JSONReader(text.span)
+        var all = ComparableBytes()
+        try all.append(valueOf: &reader)
+        try reader.finish()
+        return all.bytes
     }
 
     @Test(arguments: [
@@ -18,7 +22,7 @@ struct ValueDigestTests {
         (#"{"a":1,"a":null}"#, "{}"), ("[ 1 , 2 ]", "[1,2]"), ("12345678901234567890", "12345678901234567890"),
     ])
     func spellingsOfOneValueAreEqual(_ left: String, _ right: String) throws {
-        #expect(try digest(left) == digest(right))
+        #expect(try bytes(left) == bytes(right))
     }
 
     @Test(arguments: [
@@ -32,15 +36,15 @@ struct ValueDigestTests {
         (#""é""#, #""e\u0301""#), (#""a""#, #""a ""#),
     ])
     func otherValuesDiffer(_ left: String, _ right: String) throws {
-        #expect(try digest(left) != digest(right))
+        #expect(try bytes(left) != bytes(right))
     }
 
-    @Test func valueOfTheGreatestDepthHasADigest() throws {
+    @Test func valueOfTheGreatestDepthIsComparable() throws {
         let deep = { (number: Int) in
             String(repeating: "[", count: 63) + "\(number)" + String(repeating: "]", count: 63)
         }
-        #expect(try digest(deep(1)) != digest(deep(2)))
-        #expect(try digest(deep(1)) == digest(deep(1)))
+        #expect(try bytes(deep(1)) != bytes(deep(2)))
+        #expect(try bytes(deep(1)) == bytes(deep(1)))
     }
 
     @Test(arguments: [
@@ -71,7 +75,34 @@ struct ValueDigestTests {
         #expect(compared(" a\n", call) == compared("a", sameCall))
     }
 
-    private func compared(_ text: String, _ extras: String) -> ComparedMessage {
-        ComparedMessage(ModelMessage(role: "user", content: text, extras: extras.isEmpty ? nil : extras))
+    private func compared(_ text: String, _ extras: String) -> HistoryDigest {
+        HistoryDigest(of: ModelMessage(role: "user", content: text, extras: extras.isEmpty ? nil : extras))
+    }
+
+    /// It is in rows of the database, so that it is the same in each version.
+    @Test func digestIsTheSameInEveryProcess() {
+        let shop = HistoryDigest(of: Owner(app: "shop"))
+        let call = #""tool_calls":[{"function":{"name":"f","arguments":{"b":[1,"x"],"a":1e-7}}}]"#
+        let history = shop.followed(by: ModelMessage(role: "user", content: " Hi\n", extras: #""images":["AAAA"]"#))
+            .followed(by: ModelMessage(role: "assistant", content: "", extras: call))
+        #expect(history.text == "bf2a9a78cb70a0f8b516d23a3a6c2848")
+        #expect(HistoryDigest(parsing: history.text) == history)
+        #expect(HistoryDigest(parsing: String(history.text.dropLast())) == nil)
+        #expect(HistoryDigest(parsing: String(history.text.dropLast()) + "x") == nil)
+    }
+
+    @Test func ownersHaveDifferentHistories() {
+        let owners = [
+            Owner(app: "a"), Owner(app: "b"), Owner(app: "a", person: "b"), Owner(app: "a", person: "c"),
+            Owner(app: "ab"),
+        ]
+        #expect(Set(owners.map { HistoryDigest(of: $0) }).count == owners.count)
+    }
+
+    @Test func orderOfMessagesCounts() {
+        let (one, two) = (ModelMessage(role: "user", content: "1"), ModelMessage(role: "user", content: "2"))
+        let start = HistoryDigest(of: Owner(app: "shop"))
+        #expect(start.followed(by: one).followed(by: two) != start.followed(by: two).followed(by: one))
+        #expect(start.followed(by: one) != start)
     }
 }

@@ -1,0 +1,93 @@
+import ChatterdBasics
+import ChatterdCryptography
+import ChatterdIdentity
+
+/// A digest of a message, or of the messages of an owner from the first one to a certain one: the first half of a SHA-256.
+///
+/// A message counts with its role, its text without white space at its ends, its calls of tools by name and arguments, and its images.
+/// Clients drop reasoning, and give calls ids of their own.
+public struct HistoryDigest: Sendable, Hashable {
+    /// The first eight bytes.
+    public let high: UInt64
+    /// The last eight bytes.
+    public let low: UInt64
+
+    /// The digest with certain halves.
+    public init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// The digest of bytes.
+    init(of bytes: Span<UInt8>) {
+        let digest = SHA256Digest(of: bytes)
+        self.init(high: digest.first, low: digest.second)
+    }
+
+    /// The history of an owner without a message.
+    public init(of owner: Owner) {
+        var all = ComparableBytes()
+        all.append(owner.defaultKey)
+        self.init(of: all.bytes.span)
+    }
+
+    /// The digest of one message.
+    public init(of message: ModelMessage) {
+        var all = ComparableBytes()
+        all.append(message.role)
+        all.append(message.content.trimmed)
+        let extras = message.extras.flatMap { try? JSONSlice(Array("{\($0)}".utf8)) }
+        let calls = extras?.last("tool_calls", .array)?.elements(first: .max) ?? []
+        all.append(calls.count)
+        for call in calls {
+            let function = call.last("function", .object)
+            all.append(function?.last("name", .string)?.string ?? "")
+            all.append(argumentsOf: function)
+        }
+        for image in extras?.last("images", .array)?.elements(first: .max) ?? [] {
+            if let image = image.string { all.append(image) }
+        }
+        self.init(of: all.bytes.span)
+    }
+
+    /// The history with one more message.
+    public func followed(by message: ModelMessage) -> HistoryDigest {
+        var all = ComparableBytes()
+        all.append(self)
+        all.append(HistoryDigest(of: message))
+        return HistoryDigest(of: all.bytes.span)
+    }
+
+    /// The digest in hexadecimal digits.
+    public var text: String {
+        var all = ComparableBytes()
+        all.append(self)
+        return String(hexadecimal: all.bytes)
+    }
+
+    /// Parses the digits of a digest; `nil` for another text.
+    public init?(parsing text: String) {
+        guard text.utf8.count == 32, text.utf8.allSatisfy({ $0.hexDigitValue != nil }),
+            let high = UInt64(text.prefix(16), radix: 16), let low = UInt64(text.suffix(16), radix: 16)
+        else { return nil }
+        self.init(high: high, low: low)
+    }
+}
+
+extension ComparableBytes {
+    /// Appends the arguments of a function, however they are spelt.
+    fileprivate mutating func append(argumentsOf function: JSONSlice?) {
+        let arguments = function?.members(first: .max)?.last { $0.name == "arguments" }?.value
+        let object = ToolArguments.object(of: arguments).flatMap { try? JSONSlice($0) }
+        append((object ?? arguments)?.comparableBytes ?? [])
+    }
+}
+
+extension String {
+    /// The text without white space at its ends.
+    fileprivate var trimmed: String {
+        let start = unicodeScalars.firstIndex { !$0.properties.isWhitespace } ?? endIndex
+        let end = unicodeScalars.lastIndex { !$0.properties.isWhitespace }.map { unicodeScalars.index(after: $0) }
+        return String(unicodeScalars[start..<max(start, end ?? start)])
+    }
+}

@@ -1,0 +1,40 @@
+import ChatterdBasics
+import ChatterdIdentity
+
+/// The history that a client sends with a prompt, as far as a stored turn can end in it.
+public struct SentHistory: Sendable {
+    /// The number of answers, from the last one back, at which a stored turn is looked for.
+    public static let maximumEnds = 64
+
+    /// A place behind an answer, with the history up to it.
+    public struct End: Sendable, Equatable {
+        public let digest: HistoryDigest
+        /// The number of messages before the place.
+        public let count: Int
+    }
+
+    /// The places at which a stored turn may end, the last one first: behind an answer that other messages follow.
+    public let ends: [End]
+    /// The number of messages of the system before all others, which do not count; `nil` if they count like all others, because one has more
+    /// than text or nothing follows them.
+    public let instructions: Int?
+    /// The digest of all messages.
+    public let digest: HistoryDigest
+
+    /// Reads the messages of a request.
+    public init(_ messages: [ModelMessage], of owner: Owner) {
+        let leading = messages.prefix { MessageRole($0.role.utf8.span) == .system }
+        let isText = leading.count < messages.count && leading.allSatisfy { $0.extras == nil }
+        instructions = isText ? leading.count : nil
+        var digest = HistoryDigest(of: owner)
+        var ends: [End] = []
+        for (index, message) in messages.enumerated().dropFirst(instructions ?? 0) {
+            digest = digest.followed(by: message)
+            if message.role == "assistant", index + 1 < messages.count {
+                ends.append(End(digest: digest, count: index + 1))
+            }
+        }
+        self.digest = digest
+        self.ends = ends.suffix(Self.maximumEnds).reversed()
+    }
+}

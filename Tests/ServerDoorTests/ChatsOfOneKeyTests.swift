@@ -54,7 +54,7 @@ import Testing
             var left = Dictionary(grouping: requests) { $0 }.mapValues(\.count)
             for messages in received {
                 left[messages, default: 0] -= 1
-                try #require(left[messages, default: 0] >= 0, "nobody has sent \(messages)")
+                try #require(left[messages, default: 0] >= 0, "no client has sent \(messages)")
             }
             for other in stages.dropFirst() { try other.stop() }
         }

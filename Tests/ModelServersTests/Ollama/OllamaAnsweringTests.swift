@@ -236,7 +236,8 @@ import Testing
         try await blocking {
             var limits = GenerationLimits.longTimeouts
             limits.silence = .zero
-            // The answers before the last one use up what the shard reads in a turn, and the time of the last one.
+            // The answers before the last one use up what the shard reads in a turn, and take longer than the limit and a tick of its timers
+            // (16 ms). However long they take, the last one must not end as silent.
             let long = ModelLine.token(String(repeating: "x", count: 48 * 1024))
             let paused = try (0..<5).map { number in
                 let gate = Gate()

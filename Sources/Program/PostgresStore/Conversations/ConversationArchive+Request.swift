@@ -28,9 +28,9 @@ extension ConversationArchive {
         return (messages.map(\.row), reservation)
     }
 
-    /// The reply that ends the first of some histories that is stored.
+    /// The conversation that knows a request by its key, or the reply that ends the first of some histories that is stored.
     ///
-    /// - Parameter key: the idempotency key of the request. The conversation that knows it comes first.
+    /// - Parameter key: the idempotency key of the request; `nil` for a request without one.
     /// - Throws: `storeUnavailable`.
     public func find(_ histories: [HistoryDigest], key: IdempotencyKey?) async throws(RelayError) -> FoundHistory? {
         guard !histories.isEmpty || key != nil else { return nil }

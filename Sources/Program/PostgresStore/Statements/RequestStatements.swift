@@ -41,8 +41,8 @@ enum RequestStatements {
             ORDER BY c.seq
             """, decode: ConversationRowStatements.entry)
 
-    /// The reply that ends the first of some histories that is stored, with the index of that history. Several conversations may have the same
-    /// history: one that nothing follows comes first, then the newest one. If a conversation knows the same request by its key, that one.
+    /// The conversation that knows the same request by its key; without one the reply that ends the first of some histories that is stored. If
+    /// several conversations have that history, one that nothing follows comes first, then the newest one.
     static func find(_ histories: [HistoryDigest], key: IdempotencyKey?) -> Query<FoundHistory> {
         Query(
             findHistoryStatement, .uuidArray(histories.map { ($0.high, $0.low) }),

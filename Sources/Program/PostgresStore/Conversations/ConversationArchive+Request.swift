@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -32,8 +33,10 @@ extension ConversationArchive {
     ///
     /// - Parameter key: the idempotency key of the request; `nil` for a request without one.
     /// - Throws: `storeUnavailable`.
-    public func find(_ histories: [HistoryDigest], key: IdempotencyKey?) async throws(RelayError) -> FoundHistory? {
+    public func find(
+        _ histories: [HistoryDigest], of owner: Owner, key: IdempotencyKey?
+    ) async throws(RelayError) -> FoundHistory? {
         guard !histories.isEmpty || key != nil else { return nil }
-        return try await readers.runForRelay(RequestStatements.find(histories, key: key)).first
+        return try await readers.runForRelay(RequestStatements.find(histories, of: owner, key: key)).first
     }
 }

@@ -43,18 +43,19 @@ enum RequestStatements {
 
     /// The conversation that knows the same request by its key; without one the reply that ends the first of some histories that is stored. If
     /// several conversations have that history, one that nothing follows comes first, then the newest one.
-    static func find(_ histories: [HistoryDigest], key: IdempotencyKey?) -> Query<FoundHistory> {
+    static func find(_ histories: [HistoryDigest], of owner: Owner, key: IdempotencyKey?) -> Query<FoundHistory> {
         Query(
             findHistoryStatement, .uuidArray(histories.map { ($0.high, $0.low) }),
-            key.map { .text($0.text) } ?? .null, key.map { .bytes($0.digest) } ?? .null)
+            key.map { .text($0.text) } ?? .null, key.map { .bytes($0.digest) } ?? .null, .text(owner.keyPrefix))
     }
 
     // One statement sees either the key of a request or the history that it followed.
     private static let findHistoryStatement = Statement(
-        "find_history", after: .rowScope, .uuidArray, .text, .bytes, returnsBinary: true,
+        "find_history", after: .rowScope, .uuidArray, .text, .bytes, .text, returnsBinary: true,
         sql: """
             (SELECT k.appid, NULL::uuid, 0::bigint AS place FROM chatterd_keys k
-                WHERE k.key = $2 AND k.digest = $3 AND k.expires_at > now() ORDER BY k.appid LIMIT 1)
+                WHERE k.key = $2 AND k.digest = $3 AND k.expires_at > now() AND starts_with(k.appid || E'\\x1F\\x1F', $4)
+                ORDER BY k.appid LIMIT 1)
             UNION ALL
             (SELECT f.appid, f.id, d.place FROM unnest($1) WITH ORDINALITY AS d (history, place)
                 CROSS JOIN LATERAL (

@@ -80,7 +80,7 @@ struct DoorMemory: Sendable {
         asked.system = sent.instructions.map { messages.prefix($0).map(\.content).joined(separator: "\n\n") }
         asked.history = sent.digest
         var beginning = Self.beginning(with: messages, of: owner, key: key)
-        switch try await archive.find(sent.ends.map(\.digest), key: key) {
+        switch try await archive.find(sent.ends.map(\.digest), of: owner, key: key) {
         case .stored(let conversation, let reply, let index) where conversation.owner == owner:
             asked.chat.messages.removeFirst(sent.ends[index].count)
             asked.chat.parent = reply.description

@@ -24,7 +24,7 @@ struct AnthropicTests {
         #expect(
             try read(
                 #","system":[{"type":"text","text":"a","cache_control":{"type":"ephemeral"}},{"type":"text","text":"b"}]"#
-            )[0] == "system: ab")
+            )[0] == "system: a\nb")
     }
 
     @Test func toolsAreFunctions() throws {
@@ -38,7 +38,13 @@ struct AnthropicTests {
             try read(tools + #","tool_choice":{"type":"tool","name":"f","disable_parallel_tool_use":true}"#)[2...3]
                 == [#"tool_choice={"type":"function","function":{"name":"f"}}"#, "parallel_tool_calls=false"])
         #expect(try read(tools + #","tool_choice":{"type":"none"}"#).count == 2)
-        #expect(throws: RelayError.self) { try read(#","tools":[{"type":"web_search_20250305","name":"web_search"}]"#) }
+        #expect(try read(#","tools":[{"type":"web_search_20250305","name":"web_search"}]"#).count == 2)
+        for choice in [#"{"type":"any"}"#, #"{"type":"tool","name":"web_search"}"#] {
+            #expect(throws: RelayError.self) {
+                try read(#","tools":[{"type":"web_search_20250305","name":"web_search"}],"tool_choice":\#(choice)"#)
+            }
+        }
+        #expect(throws: RelayError.self) { try read(tools + #","tool_choice":{"type":"tool","name":"g"}"#) }
     }
 
     @Test func thinkingAndFormatAreTranslated() throws {
@@ -66,12 +72,19 @@ struct AnthropicTests {
         (#"{"messages":[{"role":"user","content":"Hi"}]}"#, "max_tokens"),
         (#"{"max_tokens":0,"messages":[{"role":"user","content":"Hi"}]}"#, "max_tokens"),
         (#"{"max_tokens":1}"#, "messages"), (#"{"max_tokens":1,"messages":[]}"#, "messages"),
-        (#"{"max_tokens":1,"messages":[{"role":"system","content":"s"}]}"#, "messages[0].role"),
+        (#"{"max_tokens":1,"messages":[{"role":"tool","content":"s"}]}"#, "messages[0].role"),
         (#"{"max_tokens":1,"messages":[{"role":"user"}]}"#, "messages[0].content"),
-        (#"{"max_tokens":1,"messages":[{"role":"user","content":"x"}],"mood":1}"#, "mood"),
-        (#"{"max_tokens":1,"messages":[{"role":"user","content":"x"}],"container":"c"}"#, "container"),
+        (#"{"max_tokens":1,"messages":[{"role":"user","content":"x"}],"inference_geo":"us"}"#, "inference_geo"),
         (
             #"{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document"}]}]}"#,
+            "messages[0].content[0].source"
+        ),
+        (
+            #"{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","source":{"type":"base64"}}]}]}"#,
+            "messages[0].content[0].source.type"
+        ),
+        (
+            #"{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"container_upload"}]}]}"#,
             "messages[0].content[0].type"
         ),
     ])

@@ -59,6 +59,7 @@ struct DoorDocumentTests {
                 case .passed: #expect(try body("7").contains(#""\#(field.name)":7"#), "\(heading) \(field.name)")
                 case .option(let name):
                     #expect(try body("7").contains(#""options":{"\#(name)":7}"#), "\(heading) \(field.name)")
+                case .ignored: #expect(try !body("7").contains(field.name), "\(heading) \(field.name)")
                 case .refused(let reason):
                     for value in field.harmless + ["null"] {
                         #expect(throws: Never.self, "\(heading) \(field.name)") { try body(value) }
@@ -93,6 +94,17 @@ struct DoorDocumentTests {
                     let options = try request("7").chat.passThrough.first { $0.key == "options" }
                     let found = options.map { String(decoding: $0.value, as: UTF8.self).contains("\"\(name)\":7") }
                     #expect(found == true, "\(heading) \(field.name)")
+                case .ignored(let reason):
+                    for value in field.harmless + ["null"] {
+                        #expect(try request(value).ignored.paths.isEmpty, "\(heading) \(field.name)")
+                    }
+                    let asked = try request(#"{"x":7}"#)
+                    #expect(asked.ignored.paths == [field.name], "\(heading)")
+                    #expect(!asked.chat.passThrough.contains { $0.key == field.name }, "\(heading) \(field.name)")
+                    let fault = #expect(throws: RelayError.self) {
+                        try translator.request(Array("{\(needed),\"\(field.name)\":{\"x\":7}}".utf8), .strict)
+                    }
+                    #expect(fault?.parameter == field.name && fault?.message.hasSuffix(reason) == true)
                 case .refused(let reason):
                     for value in field.harmless + ["null"] {
                         #expect(throws: Never.self, "\(heading) \(field.name)") { try request(value) }

@@ -36,7 +36,7 @@ struct HistoryClient {
             case .ollama: items.append(ollama(message))
             case .openAI: items.append(openAI(message))
             case .responses: items += response(message)
-            case .anthropic where message.role == "system": head += ",\"system\":\(parts(message.text, type: "text"))"
+            case .anthropic where message.role == "system": head += ",\"system\":\(parts(message, type: "text"))"
             case .anthropic: items.append(anthropic(message))
             }
         }
@@ -61,7 +61,7 @@ struct HistoryClient {
             let parts = "{\"type\":\"text\",\"text\":\(text(message.text))},"
             members += ",\"content\":[\(parts){\"type\":\"image_url\",\"image_url\":{\"url\":\"\(url(image))\"}}]"
         } else {
-            members += ",\"content\":" + (flip() ? text(message.text) : parts(message.text, type: "text"))
+            members += ",\"content\":" + (flip() ? text(message.text) : parts(message, type: "text"))
         }
         if message.role == "assistant", flip() { members += #","reasoning_content":"hm""# }
         if let call = message.call {
@@ -82,7 +82,7 @@ struct HistoryClient {
             items.append(#"{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]}"#)
         }
         let type = message.role == "assistant" ? "output_text" : "input_text"
-        var content = flip() ? text(message.text) : parts(message.text, type: type)
+        var content = flip() ? text(message.text) : parts(message, type: type)
         if let image = message.image {
             let picture = "{\"type\":\"input_image\",\"image_url\":\"\(url(image))\"}"
             content = "[{\"type\":\"input_text\",\"text\":\(text(message.text))},\(picture)]"
@@ -100,7 +100,7 @@ struct HistoryClient {
             let result = "{\"type\":\"tool_result\",\"tool_use_id\":\"\(lastCall)\",\"content\":\(text(message.text))}"
             return "{\"role\":\"user\",\"content\":[\(result)]}"
         }
-        var blocks = parts(message.text, type: "text")
+        var blocks = parts(message, type: "text")
         blocks.removeLast()
         if message.role == "assistant", flip() {
             blocks = #"[{"type":"thinking","thinking":"hm","signature":"s"},"# + blocks.dropFirst()
@@ -134,16 +134,25 @@ struct HistoryClient {
 
     private mutating func text(_ text: String) -> String { quoted(padded(text)) }
 
-    /// A text in parts, cut anywhere.
-    private mutating func parts(_ text: String, type: String) -> String {
-        let scalars = Array(padded(text).unicodeScalars)
-        var cuts = [0, scalars.count]
-        for _ in 0..<Int.random(in: 0...2, using: &random) {
-            cuts.append(Int.random(in: 0...scalars.count, using: &random))
+    /// A text in parts: that of a model cut anywhere, others at a line break.
+    private mutating func parts(_ message: SaidMessage, type: String) -> String {
+        let scalars = Array(padded(message.text).unicodeScalars)
+        var texts = [scalars[...]]
+        if message.role != "assistant" {
+            let breaks = scalars.indices.dropFirst().dropLast().filter { scalars[$0] == "\n" }
+            if flip(), let place = breaks.randomElement(using: &random) {
+                texts = [scalars[..<place], scalars[(place + 1)...]]
+            }
+        } else {
+            var cuts = [0, scalars.count]
+            for _ in 0..<Int.random(in: 0...2, using: &random) {
+                cuts.append(Int.random(in: 0...scalars.count, using: &random))
+            }
+            cuts.sort()
+            texts = zip(cuts, cuts.dropFirst()).map { scalars[$0..<$1] }
         }
-        cuts.sort()
-        let parts = zip(cuts, cuts.dropFirst()).map { start, end in
-            "{\"type\":\"\(type)\",\"text\":\(quoted(String(String.UnicodeScalarView(scalars[start..<end]))))}"
+        let parts = texts.map { text in
+            "{\"type\":\"\(type)\",\"text\":\(quoted(String(String.UnicodeScalarView(text))))}"
         }
         return "[\(parts.joined(separator: ","))]"
     }

@@ -60,6 +60,38 @@ struct ResponseEventTests {
         return result.map { "\($0.number) \($0.head) \($0.delta)" }
     }
 
+    @Test func callOfACustomToolHasItsText() throws {
+        func call(_ name: String, _ arguments: String) -> String {
+            token(#""content":"","tool_calls":[{"id":"c","function":{"name":"\#(name)","arguments":\#(arguments)}}]"#)
+        }
+        let request =
+            #"{"model":"m","input":"Hi","tools":[{"type":"custom","name":"apply_patch"},{"type":"function","name":"f"}]}"#
+        let patch = #"{"input":"*** \"Begin\"\n"}"#
+        let events = try ResponseTranscript(
+            [call("apply_patch", patch), call("f", patch), call("apply_patch", #"{"input":"a","b":1}"#), last()],
+            request: request
+        ).events
+        #expect(
+            try names(events) == [
+                "response.created", "response.in_progress", "response.output_item.added",
+                "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done",
+                "response.output_item.done", "response.output_item.added", "response.function_call_arguments.delta",
+                "response.function_call_arguments.done", "response.output_item.done", "response.output_item.added",
+                "response.custom_tool_call_input.delta", "response.custom_tool_call_input.done",
+                "response.output_item.done", "response.completed",
+            ])
+        let response = try #require(try member("response", of: events[events.count - 1]) as? [String: Any])
+        let items = try #require(response["output"] as? [[String: Any]])
+        #expect(items.map { $0["type"] as? String } == ["custom_tool_call", "function_call", "custom_tool_call"])
+        #expect(items[0]["input"] as? String == "*** \"Begin\"\n" && items[1]["arguments"] as? String == patch)
+        // What the model wrote in another form is the text.
+        #expect(items[2]["input"] as? String == #"{"input":"a","b":1}"#)
+        let ids = items.compactMap { $0["id"] as? String }
+        #expect(ids.map { $0.prefix { $0 != "_" } } == ["ctc", "fc", "ctc"])
+        let deltas = try events.filter { try member("delta", of: $0) != nil }
+        #expect(try deltas.map { try member("item_id", of: $0) as? String } == ids)
+    }
+
     @Test func reasoningTextAndCallsAreItemsInThisOrder() throws {
         let events = try ResponseTranscript(Self.lines).events
         #expect(

@@ -36,7 +36,7 @@ struct ResponseRequestTests {
             """#
         #expect(
             try translated(items) == [
-                "system: Be brief.", #"user: What now? {"images":["AAAA"]}"#,
+                "system: Be brief.", #"user: What \#nnow? {"images":["AAAA"]}"#,
                 #"assistant: Wait. {"thinking":"hm","tool_calls":[{"id":"c1","function":{"name":"weather","arguments":{"city":"Oslo"}}},{"id":"c2","function":{"name":"time","arguments":{}}}]}"#,
                 #"tool: rain {"tool_name":"weather","tool_call_id":"c1"}"#,
                 #"tool: noon {"tool_name":"time","tool_call_id":"c2"}"#, "assistant: Rain.", "assistant: More.",
@@ -88,18 +88,19 @@ struct ResponseRequestTests {
     @Test(arguments: [
         (#""input":[]"#, "input"), (#""input":7"#, "input"), (#""tools":[]"#, "input"),
         (#""input":[{"type":"item_reference","id":"x"}]"#, "input[0].type"),
-        (#""input":[{"type":"web_search_call"}]"#, "input[0].type"),
+        (#""input":[{"type":"computer_call"}]"#, "input[0].type"),
         (#""input":[{"role":"tool","content":"a"}]"#, "input[0].role"),
         (#""input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]"#, "input[0].content[0].type"),
         (#""input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]"#, "input[0].content[0].file_id"),
-        (#""input":"a","tools":[{"type":"web_search"}]"#, "tools[0].type"),
+        (#""input":"a","tools":[{"type":"web_search"}],"tool_choice":"required""#, "tool_choice"),
+        (#""input":"a","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}"#, "tool_choice.type"),
         (#""input":"a","include":["message.output_text.logprobs"]"#, "include[0]"),
         (#""input":"a","store":false,"background":true"#, "background"),
         (#""input":"a","store":false,"conversation":"c""#, "conversation"),
         (#""input":"a","previous_response_id":"x""#, "previous_response_id"),
         (#""input":"a","conversation":"c","previous_response_id":"x""#, "previous_response_id"),
         (#""input":"a","metadata":{"a":1}"#, "metadata.a"), (#""input":"a","chatterd":{}"#, "chatterd"),
-        (#""input":"a","truncation":"disabled""#, "truncation"),
+        (#""input":"a","truncation":"middle""#, "truncation"),
     ])
     func unsupportedMembersAreRefused(_ members: String, _ parameter: String) throws {
         let fault = #expect(throws: RelayError.self) { _ = try translated(members) }

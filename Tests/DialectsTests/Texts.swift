@@ -61,6 +61,11 @@ func last(_ members: String = #""content":"""#, reason: String = "stop") -> Stri
         + #""done_reason":"\#(reason)","prompt_eval_count":5,"eval_count":7}"#
 }
 
+extension ChatTranslator {
+    /// A request as the doors read it without a setting.
+    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest { try request(body, .lenient) }
+}
+
 /// A request as text: the messages with their further members, and the members for the model server.
 func summary(_ body: String, by translator: any ChatTranslator) throws(RelayError) -> [String] {
     let chat = try translator.request(Array(body.utf8)).chat

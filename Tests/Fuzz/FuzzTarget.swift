@@ -165,7 +165,7 @@ enum FuzzTarget: String, CaseIterable, Sendable {
         for endpoint in Door.allCases.flatMap(\.dialect.endpoints) {
             switch endpoint.operation {
             case .ask(let translator), .count(let translator):
-                text += "\((try? translator.request(bytes)) as Any)"
+                text += "\((try? translator.request(bytes, .lenient)) as Any)"
             case .translate(let translator):
                 text += "\((try? translator.ollamaBody(of: bytes, asking: "m")) as Any)"
             default:

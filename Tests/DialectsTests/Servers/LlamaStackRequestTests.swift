@@ -119,7 +119,7 @@ import Testing
         (#""options":3"#, "options"), (#""keep_alive":"5m""#, "keep_alive"), (#""think":true"#, "think"),
         (#""think":false"#, "think"), (#""logprobs":true"#, "logprobs"), (#""top_logprobs":2"#, "top_logprobs"),
         (#""format":"yaml""#, "format"), (#""format":3"#, "format"), (#""tools":{}"#, "tools"),
-        (#""tools":[{"type":"web_search"}]"#, "tools"), (#""truncate":false"#, "truncate"),
+        (#""tools":[{"type":"web_search"}]"#, "tools"), (#""shift":false"#, "shift"),
         (#""anything":1"#, "anything"),
     ])
     func membersWithoutCounterpartAreRejectedByName(said: String, name: String) throws {

@@ -58,6 +58,22 @@ import Testing
         #expect(try history.fitted(to: window(messages: 3)).messages.entries.map(\.seq) == [1, 6])
     }
 
+    @Test func promptOfAClientThatWantsNoTurnLeftOutIsRefused() throws {
+        let history = history(
+            "- system s\(Self.long)", "3 user a\(Self.long)", "3 assistant b\(Self.long)", "5 user c\(Self.long)")
+        var window = window(messages: 4)
+        window.refusesTruncation = true
+        #expect(try history.fitted(to: window).messages.count == 4)
+        // It may use the reserve of the answer.
+        window.tokens = 260
+        #expect(try history.fitted(to: window).messages.count == 4)
+        window.tokens = 200
+        let error = #expect(throws: RelayError.self) { try history.fitted(to: window) }
+        #expect(error?.code == .model(.contextTooLong))
+        window.refusesTruncation = false
+        #expect(try history.fitted(to: window).messages.count == 2)
+    }
+
     @Test func allPromptsOfTheTurnAreSent() throws {
         let history = history(
             "3 user \(Self.long)", "3 assistant \(Self.long)", "6 user \(Self.long)", "6 user \(Self.long)")

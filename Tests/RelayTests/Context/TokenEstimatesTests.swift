@@ -65,6 +65,8 @@ import Testing
     @Test func operatorMaySetAContextForAllRequests() throws {
         let target = try target(.ollama, defaults: #""options":{"num_ctx":4096,"num_predict":100}"#)
         let window = TokenEstimates().window(for: target, passThrough: [])
+        #expect(!window.refusesTruncation)
+        #expect(TokenEstimates().window(for: target, passThrough: try members(#""truncate":false"#)).refusesTruncation)
         #expect(window.tokens == 4096 && window.reserve == 100)
         let asked = TokenEstimates().window(for: target, passThrough: try members(#""options":{"num_ctx":512}"#))
         #expect(asked.tokens == 512)

@@ -8,6 +8,8 @@ extension RawMember {
     static let keptName = "chatterd"
     /// The name of the text of the system that the request has in the place of the stored one.
     static let systemName = "chatterd_system"
+    /// The name of the list of paths that have no effect.
+    static let ignoredName = "chatterd_ignored"
     /// The name of the digest of the client's history up to the answer.
     static let historyName = "chatterd_history"
 
@@ -22,6 +24,13 @@ extension RawMember {
     /// Creates the member with a text of the system.
     public init(system text: String) {
         self.init(key: Self.systemName, text: text)
+    }
+
+    /// Creates the member with the paths that have no effect of a request.
+    public init(ignored paths: [String]) {
+        var json = ByteBuffer()
+        json.appendJSON { json in json.array { array in paths.forEach { array.string($0) } } }
+        self.init(key: Self.ignoredName, value: json.array)
     }
 
     /// Creates the member with the digest of a history.
@@ -42,6 +51,14 @@ extension [RawMember] {
         // A row that was changed by hand may have another value.
         last { $0.key == RawMember.keptName }.flatMap { $0.value.first == UInt8(ascii: "{") ? $0.value : nil }
     }
+
+    /// The paths that have no effect of the request, as a JSON array; `nil` for none.
+    public var ignored: [UInt8]? {
+        last { $0.key == RawMember.ignoredName }.flatMap { $0.value.first == UInt8(ascii: "[") ? $0.value : nil }
+    }
+
+    /// Whether a prompt that does not fit into the context is refused: Ollama's member `truncate` is `false`.
+    public var refusesTruncation: Bool { contains { $0.key == "truncate" && $0.value == [UInt8]("false".utf8) } }
 
     /// The members without those that a front door keeps.
     public var withoutKept: [RawMember] { filter { !$0.isKept } }

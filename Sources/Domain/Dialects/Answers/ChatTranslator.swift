@@ -26,5 +26,5 @@ public protocol ChatTranslator: AnswerTranslator {
     /// Translates the body of a request.
     ///
     /// - Throws: `invalidRequest`, with the member; `replyNotFound` for an id that no reply has.
-    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest
+    func request(_ body: [UInt8], _ policy: DoorPolicy) throws(RelayError) -> DoorRequest
 }

@@ -2,34 +2,64 @@ import ChatterdBasics
 import ChatterdChat
 import ChatterdRelay
 
-/// The messages and blocks of `/v1/messages`.
-enum AnthropicContent {
+/// The system texts, messages and blocks of `/v1/messages`.
+struct AnthropicContent {
+    /// The members that every block may have without an effect here: model servers recognise what `cache_control` marks.
+    private static let common: Set<String> = ["type", "cache_control"]
+    /// The types of blocks that only Anthropic's models and tools read, and that hold nothing for other models.
+    private static let foreign: Set<String> = [
+        "redacted_thinking", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
+        "tool_search_tool_result", "code_execution_tool_result", "bash_code_execution_tool_result",
+        "text_editor_code_execution_tool_result", "mcp_tool_use", "mcp_tool_result",
+    ]
+
+    /// The names of called tools by the ids of their calls: results of tools name only the call.
+    private var tools: [ExactText: String] = [:]
+    private var ignored: IgnoredMembers
+
+    /// Adds `system` and `messages` to a request.
+    static func translate(into draft: inout RequestDraft) throws(RelayError) {
+        var content = AnthropicContent(ignored: draft.ignored)
+        if let system = draft.body["system"] {
+            let text = try content.text(of: system, at: "system", isVolatile: true)
+            if !text.isEmpty { draft.messages.append(ModelMessage(role: "system", content: text)) }
+        }
+        draft.messages += try content.messages(draft.body)
+        draft.ignored = content.ignored
+    }
+
+    private init(ignored: IgnoredMembers) {
+        self.ignored = ignored
+    }
+
     /// Translates `messages`. A message with results of tools becomes one message for each of them.
-    static func messages(_ body: DoorMembers) throws(RelayError) -> [ModelMessage] {
+    private mutating func messages(_ body: DoorMembers) throws(RelayError) -> [ModelMessage] {
         guard let list = try body.array("messages", atMost: ChatRequest.maximumMessages) else {
             throw .invalid("messages: Field required", "messages")
         }
         guard !list.isEmpty else { throw .invalid("messages: at least one message is required", "messages") }
         var messages: [ModelMessage] = []
-        // The names of called tools by the ids of their calls: results of tools name only the call.
-        var tools: [ExactText: String] = [:]
         for (index, value) in list.enumerated() {
             let path = "messages[\(index)]"
             guard let message = value.members() else { throw .wrongType(path, "an object") }
-            try message.require(only: ["role", "content"], in: path + ".")
-            guard let role = try message.string("role", in: path + "."), ["user", "assistant"].contains(role) else {
-                throw .unsupported("\(path).role", "use user or assistant, and system for the system.")
-            }
+            try message.ignore(allBut: ["role", "content"], in: path + ".", as: &ignored)
             guard let content = message["content"] else {
                 throw .invalid("\(path).content: Field required", "\(path).content")
             }
-            messages += try translate(content, by: role, at: "\(path).content", tools: &tools)
+            switch try message.string("role", in: path + ".") {
+            case "system":
+                messages.append(
+                    ModelMessage(role: "system", content: try text(of: content, at: "\(path).content")))
+            case let role? where ["user", "assistant"].contains(role):
+                messages += try translate(content, by: role, at: "\(path).content")
+            default: throw .unsupported("\(path).role", "use user, assistant or system.")
+            }
         }
         return messages
     }
 
-    private static func translate(
-        _ content: JSONSlice, by role: String, at path: String, tools: inout [ExactText: String]
+    private mutating func translate(
+        _ content: JSONSlice, by role: String, at path: String
     ) throws(RelayError) -> [ModelMessage] {
         if let text = content.string { return [ModelMessage(role: role, content: text)] }
         guard let blocks = content.elements() else { throw .wrongType(path, "a string or an array of blocks") }
@@ -39,45 +69,92 @@ enum AnthropicContent {
             let path = "\(path)[\(index)]"
             guard let block = value.members() else { throw .wrongType(path, "an object") }
             switch try block.string("type", in: path + ".") {
-            case "text": builder.text += try text(in: block, at: path)
-            case "image": try add(image: block, to: &builder, at: path)
-            case "thinking": builder.thinking += try block.string("thinking", in: path + ".") ?? ""
-            case "tool_use": try add(call: block, to: &builder, at: path, tools: &tools)
-            case "tool_result": results.append(try result(block, at: path, tools: tools))
-            default:
-                throw .unsupported(
-                    "\(path).type", "use text, image, thinking, tool_use or tool_result.")
+            case "thinking":
+                try block.ignore(
+                    allBut: Self.common.union(["thinking", "signature"]), in: path + ".", as: &ignored)
+                builder.thinking += try block.string("thinking", in: path + ".") ?? ""
+            case "tool_use": try add(call: block, to: &builder, at: path)
+            case "tool_result": results.append(try result(block, at: path))
+            case let type: try add(block, of: type, to: &builder, at: path)
             }
         }
         return builder.isEmpty && !results.isEmpty ? results : results + [builder.build()]
     }
 
-    private static func text(in block: DoorMembers, at path: String) throws(RelayError) -> String {
-        try block.require(only: ["type", "text", "cache_control", "citations"], in: path + ".")
+    /// Adds a block that a result of a tool may have as well.
+    private mutating func add(
+        _ block: DoorMembers, of type: String?, to builder: inout MessageBuilder, at path: String
+    ) throws(RelayError) {
+        switch type {
+        case "text": builder.add(text: try text(in: block, at: path))
+        case "image": try add(image: block, to: &builder, at: path)
+        case "document", "search_result": builder.add(text: try document(block, at: path))
+        case "tool_reference": builder.add(text: try block.string("tool_name", in: path + ".") ?? "")
+        case let type? where Self.foreign.contains(type):
+            try ignored.add(path, "only Anthropic's models read a block of the type \(type).")
+        default:
+            throw .unsupported("\(path).type", "use text, image, document, thinking, tool_use or tool_result.")
+        }
+    }
+
+    private mutating func text(in block: DoorMembers, at path: String) throws(RelayError) -> String {
+        try block.ignore(allBut: Self.common.union(["text", "citations"]), in: path + ".", as: &ignored)
         if let citations = block["citations"], citations.elements()?.isEmpty != true {
-            throw .unsupported("\(path).citations", "leave them out.")
+            try ignored.add("\(path).citations", "leave them out.")
         }
         return try block.string("text", in: path + ".") ?? ""
     }
 
-    /// The text of a string or of blocks of text; `nil` if it is absent.
-    static func text(of value: JSONSlice?, at path: String) throws(RelayError) -> String? {
-        guard let value else { return nil }
-        if let text = value.string { return text }
+    /// The text of a string or of blocks of text.
+    ///
+    /// - Parameter isVolatile: whether a text may be Claude Code's line of billing.
+    private mutating func text(
+        of value: JSONSlice, at path: String, isVolatile: Bool = false
+    ) throws(RelayError) -> String {
+        func stable(_ text: String) -> String {
+            isVolatile && ignored.policy == .lenient ? BillingLine.stable(text) : text
+        }
+        if let text = value.string { return stable(text) }
         guard let blocks = value.elements() else { throw .wrongType(path, "a string or an array of blocks") }
-        var joined = ""
+        var builder = MessageBuilder("system")
         for (index, value) in blocks.enumerated() {
             let path = "\(path)[\(index)]"
             guard let block = value.members() else { throw .wrongType(path, "an object") }
             guard try block.string("type", in: path + ".") == "text" else {
                 throw .unsupported("\(path).type", "use text here.")
             }
-            joined += try text(in: block, at: path)
+            let text = try text(in: block, at: path)
+            builder.add(text: stable(text))
         }
-        return joined
+        return builder.text
     }
 
-    private static func add(
+    /// The text of a document or of a result of a search, behind its title.
+    private mutating func document(_ block: DoorMembers, at path: String) throws(RelayError) -> String {
+        try block.ignore(
+            allBut: Self.common.union(["title", "context", "source", "content"]), in: path + ".", as: &ignored)
+        var builder = MessageBuilder("user")
+        for name in ["title", "context"] {
+            builder.add(text: try block.string(name, in: path + ".") ?? "")
+        }
+        // A result of a search has its blocks in `content`, and its address in `source`.
+        if let content = block["content"] {
+            builder.add(text: try text(of: content, at: path + ".content"))
+            return builder.text
+        }
+        let path = path + ".source"
+        guard let source = block["source"]?.members() else { throw .wrongType(path, "an object") }
+        switch try source.string("type", in: path + ".") {
+        case "text": builder.add(text: try source.string("data", in: path + ".") ?? "")
+        case "content":
+            guard let content = source["content"] else { throw .wrongType(path + ".content", "a string or blocks") }
+            builder.add(text: try text(of: content, at: path + ".content"))
+        default: throw .unsupported(path + ".type", "send the text of the document, with the type text.")
+        }
+        return builder.text
+    }
+
+    private func add(
         image block: DoorMembers, to builder: inout MessageBuilder, at path: String
     ) throws(RelayError) {
         let path = path + ".source."
@@ -89,9 +166,10 @@ enum AnthropicContent {
         }
     }
 
-    private static func add(
-        call block: DoorMembers, to builder: inout MessageBuilder, at path: String, tools: inout [ExactText: String]
+    private mutating func add(
+        call block: DoorMembers, to builder: inout MessageBuilder, at path: String
     ) throws(RelayError) {
+        try block.ignore(allBut: Self.common.union(["id", "name", "input", "caller"]), in: path + ".", as: &ignored)
         guard let name = try block.string("name", in: path + ".") else {
             throw .invalid("\(path).name: Field required", "\(path).name")
         }
@@ -100,9 +178,10 @@ enum AnthropicContent {
         builder.add(call: id, name: name, arguments: block["input"]?.json ?? Array("{}".utf8))
     }
 
-    private static func result(
-        _ block: DoorMembers, at path: String, tools: [ExactText: String]
-    ) throws(RelayError) -> ModelMessage {
+    private mutating func result(_ block: DoorMembers, at path: String) throws(RelayError) -> ModelMessage {
+        // The text of a result says what failed.
+        try block.ignore(
+            allBut: Self.common.union(["tool_use_id", "content", "is_error"]), in: path + ".", as: &ignored)
         var builder = MessageBuilder("tool")
         builder.callID = try block.string("tool_use_id", in: path + ".")
         builder.toolName = builder.callID.flatMap { tools[$0] }
@@ -117,12 +196,26 @@ enum AnthropicContent {
         for (index, value) in parts.enumerated() {
             let path = "\(path).content[\(index)]"
             guard let part = value.members() else { throw .wrongType(path, "an object") }
-            switch try part.string("type", in: path + ".") {
-            case "text": builder.text += try text(in: part, at: path)
-            case "image": try add(image: part, to: &builder, at: path)
-            default: throw .unsupported("\(path).type", "use text or image.")
-            }
+            try add(part, of: try part.string("type", in: path + "."), to: &builder, at: path)
         }
         return builder.build()
+    }
+}
+
+/// The line with which Claude Code begins its system text, such as `x-anthropic-billing-header: cc_version=2.1; cch=36ee5;`.
+enum BillingLine {
+    /// The text with zeros in the place of the value of `cch`. It differs in each request, so no model server would recognise the prompt that it
+    /// has read before.
+    static func stable(_ text: String) -> String {
+        guard text.hasPrefix("x-anthropic-billing-header:") else { return text }
+        let line = text.utf8.firstIndex(of: UInt8(ascii: "\n")) ?? text.utf8.endIndex
+        let name = Array(" cch=".utf8)
+        var bytes = Array(text.utf8[..<line])
+        guard let start = bytes.indices.first(where: { bytes[$0...].starts(with: name) }) else { return text }
+        for index in bytes.indices.dropFirst(start + name.count) {
+            guard bytes[index] != UInt8(ascii: ";") else { break }
+            bytes[index] = UInt8(ascii: "0")
+        }
+        return String(decoding: bytes, as: UTF8.self) + text[line...]
     }
 }

@@ -19,7 +19,8 @@ struct AnthropicMessages: ChatTranslator {
         DoorField("top_p", .option("top_p")),
         DoorField("top_k", .option("top_k")),
         DoorField("stop_sequences", .option("stop")),
-        DoorField("tools", .translated("`tools`; a tool that Anthropic runs is refused")),
+        DoorField(
+            "tools", .translated("`tools`; a tool that Anthropic defines is ignored, as no other model can call it")),
         DoorField(
             "tool_choice",
             .translated("`tool_choice`; `disable_parallel_tool_use` is `parallel_tool_calls`")),
@@ -27,16 +28,16 @@ struct AnthropicMessages: ChatTranslator {
         DoorField("output_config", .translated("`format` is `format`, `effort` is `think`")),
         DoorField("output_format", .translated("`format`")),
         DoorField("metadata", .translated("`user_id` is `user`")),
-        DoorField("service_tier", .refused("chatterd has none."), harmless: [#""auto""#, #""standard_only""#]),
-        DoorField("container", .refused("chatterd runs no tools.")),
-        DoorField("mcp_servers", .refused("chatterd runs no tools."), harmless: ["[]"]),
-        DoorField("context_management", .refused("chatterd edits no messages."), harmless: [#"{"edits":[]}"#]),
+        DoorField("service_tier", .ignored("chatterd has none."), harmless: [#""auto""#, #""standard_only""#]),
+        DoorField("container", .ignored("chatterd runs no tools.")),
+        DoorField("mcp_servers", .ignored("chatterd runs no tools."), harmless: ["[]"]),
+        DoorField("context_management", .ignored("chatterd edits no messages."), harmless: [#"{"edits":[]}"#]),
         DoorField("inference_geo", .refused("the operator chooses the model servers.")),
         DoorField("cache_control", .translated("no effect: model servers recognise what they have read")),
     ]
 
-    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
-        var draft = try RequestDraft(body, Self.fields, others: .refused)
+    func request(_ body: [UInt8], _ policy: DoorPolicy) throws(RelayError) -> DoorRequest {
+        var draft = try RequestDraft(body, Self.fields, others: .ignored, policy)
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
         if let limit = members["max_tokens"] {
@@ -47,20 +48,17 @@ struct AnthropicMessages: ChatTranslator {
         } else if !isCount {
             throw .invalid("max_tokens: Field required", "max_tokens")
         }
-        if let system = try AnthropicContent.text(of: members["system"], at: "system"), !system.isEmpty {
-            draft.messages.append(ModelMessage(role: "system", content: system))
-        }
-        draft.messages += try AnthropicContent.messages(members)
-        try AnthropicTools.translate(members, into: &draft)
+        try AnthropicContent.translate(into: &draft)
+        try AnthropicTools.translate(into: &draft)
         try Self.translateThinking(members, into: &draft)
         if let format = try members.object("output_format") {
             try Self.translate(format: format, at: "output_format.", into: &draft)
         }
         if let metadata = try members.object("metadata") {
-            try metadata.require(only: ["user_id"], in: "metadata.")
+            try metadata.ignore(allBut: ["user_id"], in: "metadata.", as: &draft.ignored)
             if let user = metadata["user_id"] { draft.pass("user", user.json) }
         }
-        return DoorRequest(try draft.finish())
+        return try DoorRequest(draft)
     }
 
     private static func translateThinking(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
@@ -73,7 +71,7 @@ struct AnthropicMessages: ChatTranslator {
             }
         }
         if let output = try members.object("output_config") {
-            try output.require(only: ["format", "effort"], in: "output_config.")
+            try output.ignore(allBut: ["format", "effort"], in: "output_config.", as: &draft.ignored)
             if let effort = output["effort"], think != Array("false".utf8) { think = effort.json }
             if let format = try output.object("format", in: "output_config.") {
                 try translate(format: format, at: "output_config.format.", into: &draft)

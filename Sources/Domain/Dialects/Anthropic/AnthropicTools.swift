@@ -3,15 +3,25 @@ import ChatterdRelay
 
 /// The tools of `/v1/messages`.
 enum AnthropicTools {
-    /// The members of a tool that are translated; others are refused.
-    static let members: Set<String> = ["type", "name", "description", "input_schema", "cache_control", "strict"]
+    /// The members of a tool that are translated, or have no effect anywhere.
+    private static let members: Set<String> = [
+        "type", "name", "description", "input_schema", "cache_control", "strict",
+    ]
 
     /// Translates `tools` and `tool_choice`.
-    static func translate(_ body: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
+    static func translate(into draft: inout RequestDraft) throws(RelayError) {
+        let body = draft.body
         let choice = try body.object("tool_choice")
         let kind = try choice?.string("type", in: "tool_choice.")
         guard let tools = try body.array("tools", atMost: 1_024), !tools.isEmpty, kind != "none" else { return }
-        draft.pass("tools", try array(of: tools))
+        let (json, names) = try array(of: tools, ignored: &draft.ignored)
+        guard !names.isEmpty else {
+            if kind == "any" || kind == "tool" {
+                throw .unsupported("tool_choice.type", "no model can call one of these tools here.")
+            }
+            return
+        }
+        draft.pass("tools", json)
         guard let choice, let kind else { return }
         switch kind {
         case "auto": break
@@ -19,6 +29,9 @@ enum AnthropicTools {
         case "tool":
             guard let name = try choice.string("name", in: "tool_choice.") else {
                 throw .invalid("tool_choice.name is missing.", "tool_choice.name")
+            }
+            guard names.contains(ExactText(name)) else {
+                throw .unsupported("tool_choice.name", "there is no such tool that a model can call here.")
             }
             var json = ByteBuffer()
             json.appendJSON { json in
@@ -35,25 +48,34 @@ enum AnthropicTools {
         }
     }
 
-    private static func array(of tools: [JSONSlice]) throws(RelayError) -> [UInt8] {
-        var json = ByteBuffer()
+    /// The tools for the model server, and their names.
+    private static func array(
+        of tools: [JSONSlice], ignored: inout IgnoredMembers
+    ) throws(RelayError) -> (json: [UInt8], names: Set<ExactText>) {
+        var (json, names) = (ByteBuffer(), Set<ExactText>())
         try json.appendJSON { json throws(RelayError) in
             try json.array { json throws(RelayError) in
                 for (index, value) in tools.enumerated() {
-                    try write(value, at: "tools[\(index)]", to: &json)
+                    let path = "tools[\(index)]"
+                    guard let tool = value.members() else { throw .wrongType(path, "an object") }
+                    if let type = try tool.string("type", in: path + "."), type != "custom" {
+                        try ignored.add(path, "chatterd runs no tools; only custom ones are passed on.")
+                        continue
+                    }
+                    try tool.ignore(allBut: members, in: path + ".", as: &ignored)
+                    names.insert(ExactText(try write(tool, in: path + ".", to: &json)))
                 }
             }
         }
-        return json.array
+        return (json.array, names)
     }
 
-    private static func write(_ value: JSONSlice, at path: String, to json: inout JSONWriter) throws(RelayError) {
-        guard let tool = value.members() else { throw .wrongType(path, "an object") }
-        let path = path + "."
-        if let type = try tool.string("type", in: path), type != "custom" {
-            throw .unsupported("\(path)type", "chatterd runs no tools; only custom ones are passed on.")
-        }
-        try tool.require(only: members, in: path)
+    /// Writes a tool.
+    ///
+    /// - Returns: its name.
+    private static func write(
+        _ tool: DoorMembers, in path: String, to json: inout JSONWriter
+    ) throws(RelayError) -> String {
         guard let name = try tool.string("name", in: path) else {
             throw .invalid("\(path)name is missing.", "\(path)name")
         }
@@ -68,5 +90,6 @@ enum AnthropicTools {
                 json.member("strict", strict)
             }
         }
+        return name
     }
 }

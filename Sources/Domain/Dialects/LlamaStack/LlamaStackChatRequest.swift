@@ -62,6 +62,9 @@ struct LlamaStackChatRequest {
         case "tool_choice", "tool_prompt_format", "tool_config":
             // These members are Llama Stack's own.
             object.members([member])
+        case "truncate":
+            // chatterd itself refuses a prompt that does not fit, if the client says so.
+            break
         case "logprobs" where member.value == Array("false".utf8):
             break
         default:

@@ -18,12 +18,12 @@ struct OllamaChat: ChatTranslator {
         DoorField("_debug_render_only", .refused("ask the model server itself."), harmless: ["false"]),
     ]
 
-    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
+    func request(_ body: [UInt8], _ policy: DoorPolicy) throws(RelayError) -> DoorRequest {
         guard !body.isEmpty else { throw .invalid("missing request body") }
-        var draft = try RequestDraft(body, Self.fields, others: .passed)
+        var draft = try RequestDraft(body, Self.fields, others: .passed, policy)
         draft.stream = try draft.body.boolean("stream") ?? true
         draft.messages = try Self.messages(draft.body)
-        var request = DoorRequest(try draft.finish())
+        var request = try DoorRequest(draft)
         // Without messages the model is loaded, or unloaded.
         request.isPassed = request.chat.messages.isEmpty
         if request.isPassed { request.loadAnswer = #""message":{"role":"assistant","content":""}"# }

@@ -24,9 +24,9 @@ struct OllamaGenerate: ChatTranslator {
         DoorField("_debug_render_only", .refused("ask the model server itself."), harmless: ["false"]),
     ]
 
-    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
+    func request(_ body: [UInt8], _ policy: DoorPolicy) throws(RelayError) -> DoorRequest {
         guard !body.isEmpty else { throw .invalid("missing request body") }
-        var draft = try RequestDraft(body, Self.fields, others: .passed)
+        var draft = try RequestDraft(body, Self.fields, others: .passed, policy)
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? true
         if let system = try members.string("system"), !system.isEmpty {
@@ -40,7 +40,7 @@ struct OllamaGenerate: ChatTranslator {
         }
         let isEmpty = prompt.isEmpty
         draft.messages.append(prompt.build())
-        var request = DoorRequest(try draft.finish())
+        var request = try DoorRequest(draft)
         let isOllamas = try Self.isOllamas(members)
         request.isRemembered = false
         request.isPassed = isEmpty || isOllamas

@@ -10,7 +10,7 @@ struct OpenAIChat: ChatTranslator {
         DoorField("model", .translated("the model; `CHATTERD_DEFAULT_MODEL` without it")),
         DoorField("messages", .translated("the messages, [below](#messages)")),
         DoorField("stream", .translated("whether the answer is streamed; default `false`")),
-        DoorField("stream_options", .translated("`include_usage`; its other members are refused")),
+        DoorField("stream_options", .translated("`include_usage`; its other members are ignored")),
         DoorField("max_tokens", .translated("`options.num_predict`, unless there is `max_completion_tokens`")),
         DoorField("max_completion_tokens", .option("num_predict")),
         DoorField("temperature", .option("temperature")),
@@ -28,10 +28,10 @@ struct OpenAIChat: ChatTranslator {
         DoorField("logprobs", .refused("answers have no probabilities here."), harmless: ["false"]),
         DoorField("top_logprobs", .refused("answers have no probabilities here."), harmless: ["0"]),
         DoorField("modalities", .refused("answers are text."), harmless: [#"["text"]"#]),
-        DoorField("audio", .refused("answers are text.")),
+        DoorField("audio", .ignored("answers are text.")),
         DoorField("functions", .refused("use tools.")),
         DoorField("function_call", .refused("use tool_choice."), harmless: [#""none""#, #""auto""#]),
-        DoorField("web_search_options", .refused("chatterd has no web search.")),
+        DoorField("web_search_options", .ignored("chatterd has no web search.")),
         DoorField("logit_bias", .passed), DoorField("metadata", .passed), DoorField("parallel_tool_calls", .passed),
         DoorField("prediction", .passed), DoorField("prompt_cache_key", .passed),
         DoorField("prompt_cache_retention", .passed), DoorField("safety_identifier", .passed),
@@ -39,11 +39,11 @@ struct OpenAIChat: ChatTranslator {
         DoorField("verbosity", .passed),
     ]
 
-    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
-        var draft = try RequestDraft(body, Self.fields, others: .passed)
+    func request(_ body: [UInt8], _ policy: DoorPolicy) throws(RelayError) -> DoorRequest {
+        var draft = try RequestDraft(body, Self.fields, others: .passed, policy)
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
-        draft.messages = try OpenAIMessages.translate(members)
+        try OpenAIMessages.translate(into: &draft)
         if members["max_completion_tokens"] == nil, let limit = members["max_tokens"] {
             draft.option("num_predict", limit.json)
         }
@@ -51,10 +51,10 @@ struct OpenAIChat: ChatTranslator {
         try Self.translateTools(members, into: &draft)
         try Self.translateFormat(members, into: &draft)
         try Self.translateEffort(members, into: &draft)
-        let usage = try members.object("stream_options")
-        try usage?.require(only: ["include_usage"], in: "stream_options.")
-        let includesUsage = try usage?.boolean("include_usage", in: "stream_options.") ?? false
-        var request = DoorRequest(try draft.finish())
+        let options = try members.object("stream_options")
+        try draft.ignore(allBut: ["include_usage"], ofStreamOptions: options)
+        let includesUsage = try options?.boolean("include_usage", in: "stream_options.") ?? false
+        var request = try DoorRequest(draft)
         request.includesUsage = includesUsage
         return request
     }

@@ -12,7 +12,7 @@ struct OpenAICompletions: PassTranslator {
             "prompt", .translated("`prompt`; a list of one text is that text; other lists and tokens are refused")),
         DoorField("suffix", .passed),
         DoorField("stream", .translated("whether the answer is streamed; default `false`")),
-        DoorField("stream_options", .translated("`include_usage`; its other members are refused")),
+        DoorField("stream_options", .translated("`include_usage`; its other members have no effect")),
         DoorField("max_tokens", .option("num_predict")),
         DoorField("temperature", .option("temperature")),
         DoorField("top_p", .option("top_p")),
@@ -62,9 +62,7 @@ struct OpenAICompletions: PassTranslator {
     }
 
     private static func includesUsage(_ members: DoorMembers) throws(RelayError) -> Bool {
-        let usage = try members.object("stream_options")
-        try usage?.require(only: ["include_usage"], in: "stream_options.")
-        return try usage?.boolean("include_usage", in: "stream_options.") ?? false
+        try members.object("stream_options")?.boolean("include_usage", in: "stream_options.") ?? false
     }
 
     func makeEncoder(

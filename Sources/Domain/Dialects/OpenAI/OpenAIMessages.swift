@@ -3,36 +3,39 @@ import ChatterdChat
 import ChatterdRelay
 
 /// The messages of `/v1/chat/completions`.
-enum OpenAIMessages {
-    /// The members of a message that are translated; others are refused. `provider_specific_fields` has no effect: LiteLLM keeps there
-    /// what a server says beside an answer, and sends it back with the message.
-    static let members: Set<String> = [
-        "role", "content", "name", "refusal", "reasoning_content", "reasoning", "tool_calls", "tool_call_id",
-        "annotations", "provider_specific_fields",
+struct OpenAIMessages {
+    /// The members of a message that have a meaning here. Those without an effect are not told: `provider_specific_fields` is where LiteLLM
+    /// keeps what a server says beside an answer, model servers recognise what `cache_control` marks, and `id` names an answer.
+    private static let members: Set<String> = [
+        "role", "content", "name", "refusal", "reasoning_content", "reasoning", "reasoning_text", "images",
+        "tool_calls", "tool_call_id", "function_call", "annotations", "provider_specific_fields", "cache_control", "id",
     ]
 
-    /// Translates `messages`.
-    static func translate(_ body: DoorMembers) throws(RelayError) -> [ModelMessage] {
-        guard let list = try body.array("messages", atMost: ChatRequest.maximumMessages) else {
+    /// The names of called tools by the ids of their calls: results of tools name only the call.
+    private var tools: [ExactText: String] = [:]
+    private var ignored: IgnoredMembers
+
+    /// Adds `messages` to a request.
+    static func translate(into draft: inout RequestDraft) throws(RelayError) {
+        guard let list = try draft.body.array("messages", atMost: ChatRequest.maximumMessages) else {
             throw .invalid("messages is missing.", "messages")
         }
         guard !list.isEmpty else { throw .invalid("messages must not be empty.", "messages") }
-        var messages: [ModelMessage] = []
-        messages.reserveCapacity(list.count)
-        // The names of called tools by the ids of their calls: results of tools name only the call.
-        var tools: [ExactText: String] = [:]
+        var messages = OpenAIMessages(ignored: draft.ignored)
+        draft.messages.reserveCapacity(list.count)
         for (index, value) in list.enumerated() {
-            let path = "messages[\(index)]."
             guard let message = value.members() else { throw .wrongType("messages[\(index)]", "an object") }
-            messages.append(try translate(message, in: path, tools: &tools))
+            draft.messages.append(try messages.translate(message, in: "messages[\(index)]."))
         }
-        return messages
+        draft.ignored = messages.ignored
     }
 
-    private static func translate(
-        _ message: DoorMembers, in path: String, tools: inout [ExactText: String]
-    ) throws(RelayError) -> ModelMessage {
-        try message.require(only: members, in: path)
+    private init(ignored: IgnoredMembers) {
+        self.ignored = ignored
+    }
+
+    private mutating func translate(_ message: DoorMembers, in path: String) throws(RelayError) -> ModelMessage {
+        try message.ignore(allBut: Self.members, in: path, as: &ignored)
         guard let role = try message.string("role", in: path) else {
             throw .invalid("\(path)role is missing.", "\(path)role")
         }
@@ -44,23 +47,30 @@ enum OpenAIMessages {
         }
         try add(content: message, to: &builder, in: path)
         if let refusal = try message.string("refusal", in: path) { builder.text += refusal }
-        let reasoning = try message.string("reasoning", in: path)
-        builder.thinking = try message.string("reasoning_content", in: path) ?? reasoning ?? ""
-        if let annotations = try message.array("annotations", in: path), !annotations.isEmpty {
-            throw .unsupported("\(path)annotations", "leave them out.")
+        // Servers and clients have three names for it.
+        for name in ["reasoning_content", "reasoning", "reasoning_text"] where builder.thinking.isEmpty {
+            builder.thinking = try message.string(name, in: path) ?? ""
         }
-        try add(calls: message, to: &builder, in: path, tools: &tools)
+        for (index, value) in (try message.array("images", in: path) ?? []).enumerated() {
+            guard let image = value.string else { throw .wrongType("\(path)images[\(index)]", "a string") }
+            try builder.add(imageURL: image, in: "\(path)images[\(index)]")
+        }
+        if let annotations = message["annotations"], annotations.elements()?.isEmpty != true {
+            try ignored.add("\(path)annotations", "leave them out.")
+        }
+        if message["function_call"] != nil { throw .unsupported("\(path)function_call", "use tool_calls.") }
+        try add(calls: message, to: &builder, in: path)
         let name = try message.string("name", in: path)
         if role == "tool" {
             builder.callID = try message.string("tool_call_id", in: path)
             builder.toolName = name ?? builder.callID.flatMap { tools[$0] }
-        } else if name != nil {
-            throw .unsupported("\(path)name", "write the name into the text.")
+        } else {
+            builder.name = name
         }
         return builder.build()
     }
 
-    private static func add(
+    private mutating func add(
         content message: DoorMembers, to builder: inout MessageBuilder, in path: String
     ) throws(RelayError) {
         guard let content = message["content"] else { return }
@@ -75,15 +85,15 @@ enum OpenAIMessages {
             let path = "\(path)content[\(index)]"
             guard let part = value.members() else { throw .wrongType(path, "an object") }
             switch try part.string("type", in: path + ".") {
-            case "text": builder.text += try part.string("text", in: path + ".") ?? ""
-            case "refusal": builder.text += try part.string("refusal", in: path + ".") ?? ""
+            case "text": builder.add(text: try part.string("text", in: path + ".") ?? "")
+            case "refusal": builder.add(text: try part.string("refusal", in: path + ".") ?? "")
             case "image_url": try add(image: part, to: &builder, in: path)
             default: throw .unsupported("\(path).type", "use text or image_url.")
             }
         }
     }
 
-    private static func add(
+    private mutating func add(
         image part: DoorMembers, to builder: inout MessageBuilder, in path: String
     ) throws(RelayError) {
         let path = path + ".image_url"
@@ -94,14 +104,12 @@ enum OpenAIMessages {
         guard let image = part["image_url"]?.members(), let url = try image.string("url", in: path + ".") else {
             throw .wrongType(path, "an object with url")
         }
-        if let detail = try image.string("detail", in: path + "."), detail != "auto" {
-            throw .unsupported(path + ".detail", "model servers choose it.")
-        }
+        try ignored.add(detailOf: image, in: path + ".")
         try builder.add(imageURL: url, in: path + ".url")
     }
 
-    private static func add(
-        calls message: DoorMembers, to builder: inout MessageBuilder, in path: String, tools: inout [ExactText: String]
+    private mutating func add(
+        calls message: DoorMembers, to builder: inout MessageBuilder, in path: String
     ) throws(RelayError) {
         for (index, value) in (try message.array("tool_calls", in: path) ?? []).enumerated() {
             let path = "\(path)tool_calls[\(index)]"
@@ -112,5 +120,13 @@ enum OpenAIMessages {
             if let id { tools[id] = name }
             builder.add(call: id, name: name, arguments: try function.arguments(in: path + ".function."))
         }
+    }
+}
+
+extension IgnoredMembers {
+    /// Adds `detail` of an image, but its default: no model server has such a choice.
+    mutating func add(detailOf image: DoorMembers, in path: String) throws(RelayError) {
+        guard let detail = image["detail"], detail.string != "auto" else { return }
+        try add(path + "detail", "model servers choose it.")
     }
 }

@@ -11,13 +11,15 @@ public struct DoorField: Sendable {
         case option(String)
         /// Code of the dialect translates it; the words say into what.
         case translated(String)
-        /// It is refused, for this reason.
+        /// It has no effect, for this reason, and the client is told.
+        case ignored(String)
+        /// It is refused, for this reason: the answer would be wrong without it.
         case refused(String)
     }
 
     public let name: String
     public let treatment: Treatment
-    /// The values of a refused member that mean the same as its absence, as JSON.
+    /// The values of an ignored or refused member that mean the same as its absence, as JSON.
     public let harmless: [String]
     /// A restriction of a passed member; empty for none.
     private let note: String
@@ -29,7 +31,7 @@ public struct DoorField: Sendable {
         self.note = note
     }
 
-    /// Whether a value of a refused member means the same as its absence, however it is spelt.
+    /// Whether a value of an ignored or refused member means the same as its absence, however it is spelt.
     func isHarmless(_ value: JSONSlice) -> Bool {
         let bytes = value.comparableBytes
         return harmless.contains { text in (try? JSONSlice(Array(text.utf8)))?.comparableBytes == bytes }
@@ -42,6 +44,7 @@ public struct DoorField: Sendable {
         case .passed: note.isEmpty ? "passed" : "passed; \(note)"
         case .option(let name): "`options.\(name)`"
         case .translated(let words): words
+        case .ignored(let reason): "ignored\(exception): \(reason)"
         case .refused(let reason): "refused\(exception): \(reason)"
         }
     }

@@ -37,8 +37,13 @@ public struct DoorRequest: Sendable {
     /// The history of the client up to the answer, by which its next request finds the conversation; `nil` if it names the conversation.
     public var history: HistoryDigest?
 
-    init(_ chat: ChatRequest) {
-        self.chat = chat
+    /// What has no effect of the request.
+    public let ignored: IgnoredMembers
+
+    /// - Throws: `invalidRequest` for a name that a model server could confuse with another one.
+    init(_ draft: consuming RequestDraft) throws(RelayError) {
+        ignored = draft.ignored
+        chat = try draft.finish()
     }
 
     /// Stores with the request what its answers repeat, and what its model gets besides its messages, so that any process can answer.
@@ -48,6 +53,7 @@ public struct DoorRequest: Sendable {
     public mutating func keep(createdAt seconds: Int) -> [UInt8]? {
         if let history { chat.passThrough.append(RawMember(history: history)) }
         if let system { chat.passThrough.append(RawMember(system: system)) }
+        if !ignored.paths.isEmpty { chat.passThrough.append(RawMember(ignored: ignored.paths)) }
         guard let repeated else { return nil }
         var object = ByteBuffer()
         object.append("{\"created_at\":")

@@ -5,7 +5,6 @@ import ChatterdRelay
 /// Builds a message in chatterd's own form, which is Ollama's.
 struct MessageBuilder {
     var role: String
-    /// The text; parts of a message are joined.
     var text = ""
     var thinking = ""
     /// The images: Base64 without a prefix, or URLs.
@@ -16,6 +15,8 @@ struct MessageBuilder {
     var callID: String?
     /// The tool that the message is the result of.
     var toolName: String?
+    /// The name of the participant who wrote the message. Servers of kind `openai` get it.
+    var name: String?
 
     init(_ role: String) {
         self.role = role
@@ -23,6 +24,13 @@ struct MessageBuilder {
 
     /// Whether the message has neither text nor anything else.
     var isEmpty: Bool { text.isEmpty && thinking.isEmpty && images.isEmpty && calls.isEmpty && callID == nil }
+
+    /// Adds a part of the text. It begins on a line of its own, as vLLM and llama.cpp join the parts of a message; those of the model are
+    /// pieces of one answer.
+    mutating func add(text part: String) {
+        if role != "assistant", !text.isEmpty, !part.isEmpty { text += "\n" }
+        text += part
+    }
 
     /// Adds an image: a URL, Base64, or a data URL (RFC 2397), of which the Base64 is kept. Its first bytes tell the type.
     ///
@@ -95,33 +103,37 @@ struct MessageBuilder {
     /// The message.
     func build() -> ModelMessage {
         var extras = ByteBuffer()
-        func name(_ name: StaticString) {
+        func key(_ name: StaticString) {
             if !extras.isEmpty { extras.append(",") }
             extras.append("\"")
             extras.append(name)
             extras.append("\":")
         }
         if !thinking.isEmpty {
-            name("thinking")
+            key("thinking")
             extras.append(jsonString: thinking)
         }
         if !calls.isEmpty {
-            name("tool_calls")
+            key("tool_calls")
             extras.append("[")
             extras.append(calls)
             extras.append("]")
         }
         if let toolName {
-            name("tool_name")
+            key("tool_name")
             extras.append(jsonString: toolName)
         }
         if let callID {
-            name("tool_call_id")
+            key("tool_call_id")
             extras.append(jsonString: callID)
         }
         if !images.isEmpty {
-            name("images")
+            key("images")
             extras.appendJSON { json in json.array { array in images.forEach { array.string($0) } } }
+        }
+        if let name {
+            key("name")
+            extras.append(jsonString: name)
         }
         return ModelMessage(role: role, content: text, extras: extras.isEmpty ? nil : extras.string)
     }

@@ -8,8 +8,8 @@ struct RequestDraft {
     enum Others {
         /// They go to the model server, which may know them.
         case passed
-        /// They are refused.
-        case refused
+        /// They are ignored, and the client is told.
+        case ignored
     }
 
     /// The members of the body.
@@ -20,13 +20,18 @@ struct RequestDraft {
     var stream = false
     /// The members of `options`.
     private(set) var options: [RawMember] = []
+    /// What has no effect of the request.
+    var ignored: IgnoredMembers
     /// The members for the model server beside `options`.
     private(set) var passThrough: [RawMember] = []
 
     /// Reads a body, and treats its members by a table, except those that the dialect translates itself.
     ///
     /// - Throws: `invalidRequest` for a body that is not an object, and of refused members.
-    init(_ bytes: [UInt8], _ fields: [DoorField], others: Others) throws(RelayError) {
+    init(
+        _ bytes: [UInt8], _ fields: [DoorField], others: Others, _ policy: DoorPolicy = .lenient
+    ) throws(RelayError) {
+        ignored = IgnoredMembers(policy)
         let value: JSONSlice
         do throws(JSONError) {
             value = try JSONSlice(bytes)
@@ -51,7 +56,7 @@ struct RequestDraft {
             guard let field = fields.first(where: { $0.name == name }) else {
                 switch others {
                 case .passed: pass(name, value.json)
-                case .refused: throw .unsupported(name, "chatterd does not know it.")
+                case .ignored: try ignored.add(name, "chatterd does not know it.")
                 }
                 continue
             }
@@ -64,6 +69,8 @@ struct RequestDraft {
         case .passed: pass(field.name, value.json)
         case .option(let name): option(name, value.json)
         case .translated: break
+        case .ignored(let reason):
+            if !field.isHarmless(value) { try ignored.add(field.name, reason) }
         case .refused(let reason):
             guard field.isHarmless(value) else {
                 throw .unsupported(field.name, reason)
@@ -79,6 +86,13 @@ struct RequestDraft {
     /// Adds a member of `options`.
     mutating func option(_ name: String, _ json: [UInt8]) {
         options.append(RawMember(key: name, value: json))
+    }
+
+    /// Ignores all members of `stream_options` but the known ones, and those that ask for nothing.
+    mutating func ignore(allBut known: Set<String>, ofStreamOptions options: DoorMembers?) throws(RelayError) {
+        guard let options else { return }
+        let harmless = options.names.filter { options[$0]?.boolean == false }
+        try options.ignore(allBut: known.union(harmless), in: "stream_options.", as: &ignored)
     }
 
     /// Adds a text or a list of texts at which the answer stops, as a list.

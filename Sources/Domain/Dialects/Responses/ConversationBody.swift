@@ -15,7 +15,8 @@ public struct ConversationBody: Sendable {
         let members = try Self.members(of: body, ["metadata", "items"])
         change = try Self.title(members)
         if let items = members["items"], items.elements()?.isEmpty != true {
-            messages = try ResponseInput.translate(items: items, "items")
+            var ignored = IgnoredMembers(.lenient)
+            messages = try ResponseInput.translate(items: items, "items", ignored: &ignored)
         }
     }
 

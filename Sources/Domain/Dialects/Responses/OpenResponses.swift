@@ -18,16 +18,24 @@ struct OpenResponses: ChatTranslator {
             "background", .translated("`true`: the answer comes at once, and the response continues without its client")
         ),
         DoorField("stream", .translated("whether the answer is streamed; default `false`")),
-        DoorField("stream_options", .translated("`include_obfuscation` `false`; its other members are refused")),
+        DoorField(
+            "stream_options", .ignored("events are not padded."),
+            harmless: [#"{"include_obfuscation":false}"#, "{}"]),
         DoorField(
             "include",
-            .translated("`reasoning.encrypted_content` has no effect, as reasoning is not hidden; others are refused")),
+            .translated(
+                "`reasoning.encrypted_content` has no effect, as reasoning is not hidden; `message.output_text.logprobs` "
+                    + "is refused; others are ignored")),
         DoorField("max_output_tokens", .option("num_predict")),
         DoorField("temperature", .option("temperature")),
         DoorField("top_p", .option("top_p")),
         DoorField("presence_penalty", .option("presence_penalty")),
         DoorField("frequency_penalty", .option("frequency_penalty")),
-        DoorField("tools", .translated("`tools`; only functions; none with `tool_choice` `none`")),
+        DoorField(
+            "tools",
+            .translated(
+                "`tools`, [below](#tools-of-responses): functions and custom tools; others are ignored, as no model can "
+                    + "call them")),
         DoorField(
             "tool_choice", .translated("passed, unless it is `auto` or `none`; `allowed_tools` selects from `tools`")),
         DoorField(
@@ -40,28 +48,36 @@ struct OpenResponses: ChatTranslator {
                 "`effort` is `think`, and `reasoning_effort` for servers of kind `openai`; `summary` has no effect, as items "
                     + "have the whole reasoning")),
         DoorField("metadata", .translated("repeated in the response")),
-        DoorField("truncation", .refused("the oldest turns are always left out."), harmless: [#""auto""#]),
-        DoorField("max_tool_calls", .refused("chatterd runs no tools.")),
+        DoorField(
+            "truncation",
+            .translated(
+                "`auto`: the oldest turns that do not fit are left out; `disabled`: a request that does not fit is "
+                    + "refused; default `auto`")),
+        DoorField("max_tool_calls", .ignored("chatterd runs no tools.")),
+        DoorField("client_metadata", .ignored("no model server reads it.")),
         DoorField("top_logprobs", .refused("answers have no probabilities here."), harmless: ["0"]),
         DoorField("prompt", .refused("chatterd stores no prompts: send instructions and input.")),
-        DoorField("context_management", .refused("chatterd edits no messages."), harmless: ["[]"]),
+        DoorField("context_management", .ignored("chatterd edits no messages."), harmless: ["[]"]),
         DoorField("parallel_tool_calls", .passed), DoorField("prompt_cache_key", .passed),
         DoorField("prompt_cache_retention", .passed), DoorField("safety_identifier", .passed),
         DoorField("service_tier", .passed), DoorField("user", .passed),
     ]
 
-    func request(_ body: [UInt8]) throws(RelayError) -> DoorRequest {
-        var draft = try RequestDraft(body, Self.fields, others: .passed)
+    func request(_ body: [UInt8], _ policy: DoorPolicy) throws(RelayError) -> DoorRequest {
+        var draft = try RequestDraft(body, Self.fields, others: .passed, policy)
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
-        draft.messages = try ResponseInput.translate(members)
-        let tools = try ResponseTools(members)
+        guard let input = members["input"] else { throw .invalid("input is missing.", "input") }
+        draft.messages = try ResponseInput.translate(items: input, "input", ignored: &draft.ignored)
+        let tools = try ResponseTools(members, ignored: &draft.ignored)
         tools.add(to: &draft)
-        let format = try ResponseFormat(members)
+        let format = try ResponseFormat(members, ignored: &draft.ignored)
         format.add(to: &draft)
-        let reasoning = try ResponseReasoning(members)
+        let reasoning = try ResponseReasoning(members, ignored: &draft.ignored)
         reasoning.add(to: &draft)
-        try Self.checkOptions(members)
+        try Self.checkParts(members, ignored: &draft.ignored)
+        let truncation = try Self.truncation(members)
+        if truncation == "disabled" { draft.pass("truncate", Array("false".utf8)) }
         let isStored = try members.boolean("store") ?? true
         let isBackground = try members.boolean("background") ?? false
         let continuation = try Self.continuation(members)
@@ -73,7 +89,7 @@ struct OpenResponses: ChatTranslator {
         }
         let repeated = try ResponseRepetition(
             members, tools, format, reasoning, continuation, isStored: isStored, isBackground: isBackground)
-        var request = DoorRequest(try draft.finish())
+        var request = try DoorRequest(draft)
         request.isRemembered = isStored
         request.isBackground = isBackground
         request.continuation = continuation
@@ -81,18 +97,23 @@ struct OpenResponses: ChatTranslator {
         return request
     }
 
-    /// Checks the members that only have one harmless form.
-    private static func checkOptions(_ members: DoorMembers) throws(RelayError) {
-        let options = try members.object("stream_options")
-        try options?.require(only: ["include_obfuscation"], in: "stream_options.")
-        if try options?.boolean("include_obfuscation", in: "stream_options.") == true {
-            throw .unsupported("stream_options.include_obfuscation", "events are not padded.")
-        }
+    /// Checks which parts of answers the request asks for.
+    private static func checkParts(_ members: DoorMembers, ignored: inout IgnoredMembers) throws(RelayError) {
         for (index, value) in (try members.array("include") ?? []).enumerated() {
-            guard value.string == "reasoning.encrypted_content" else {
-                throw .unsupported("include[\(index)]", "answers have no such parts here.")
+            let path = "include[\(index)]"
+            switch value.string {
+            case "reasoning.encrypted_content": break
+            case "message.output_text.logprobs": throw .unsupported(path, "answers have no probabilities here.")
+            case .some: try ignored.add(path, "answers have no such parts here.")
+            case nil: throw .wrongType(path, "a string")
             }
         }
+    }
+
+    private static func truncation(_ members: DoorMembers) throws(RelayError) -> String? {
+        let truncation = try members.string("truncation")
+        guard let truncation, !["auto", "disabled"].contains(truncation) else { return truncation }
+        throw .unsupported("truncation", "use auto or disabled.")
     }
 
     private static func continuation(_ members: DoorMembers) throws(RelayError) -> DoorRequest.Continuation? {

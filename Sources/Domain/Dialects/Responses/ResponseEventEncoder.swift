@@ -227,22 +227,37 @@ struct ResponseEventEncoder: AnswerEncoder {
         var number = ResponseEventNumber.call(0)
         var (index, place) = (0, messageIndex + (output.text.isEmpty ? 0 : 1))
         let context = context
+        let customTools = output.toolCalls.isEmpty ? [] : context.customTools
         output.forEachCall { call in
+            let isCustom = customTools.contains(call)
+            let item = ResponseOutput.Item.call(index, isCustom: isCustom)
             append("response.output_item.added", number, item: place, to: &buffer) {
-                ResponseOutput.append(call, at: index, context, status: "in_progress", hasArguments: false, to: &$0)
+                ResponseOutput.append(
+                    call, at: index, context, isCustom: isCustom, status: "in_progress", hasArguments: false, to: &$0)
             }
-            append("response.function_call_arguments.delta", number + 1, argumentsOf: index, at: place, to: &buffer) {
-                $0.append(",\"delta\":")
-                $0.append(argumentsOf: call)
-            }
-            append("response.function_call_arguments.done", number + 2, argumentsOf: index, at: place, to: &buffer) {
-                $0.append(",\"name\":")
-                $0.append(inside: call.name)
-                $0.append(",\"arguments\":")
-                $0.append(argumentsOf: call)
+            if isCustom {
+                append("response.custom_tool_call_input.delta", number + 1, ofCall: item, at: place, to: &buffer) {
+                    $0.append(",\"delta\":")
+                    $0.append(customInputOf: call)
+                }
+                append("response.custom_tool_call_input.done", number + 2, ofCall: item, at: place, to: &buffer) {
+                    $0.append(",\"input\":")
+                    $0.append(customInputOf: call)
+                }
+            } else {
+                append("response.function_call_arguments.delta", number + 1, ofCall: item, at: place, to: &buffer) {
+                    $0.append(",\"delta\":")
+                    $0.append(argumentsOf: call)
+                }
+                append("response.function_call_arguments.done", number + 2, ofCall: item, at: place, to: &buffer) {
+                    $0.append(",\"name\":")
+                    $0.append(inside: call.name)
+                    $0.append(",\"arguments\":")
+                    $0.append(argumentsOf: call)
+                }
             }
             append("response.output_item.done", number + 3, item: place, to: &buffer) {
-                ResponseOutput.append(call, at: index, context, status: "completed", to: &$0)
+                ResponseOutput.append(call, at: index, context, isCustom: isCustom, status: "completed", to: &$0)
             }
             number += 4
             index += 1
@@ -308,14 +323,14 @@ struct ResponseEventEncoder: AnswerEncoder {
         }
     }
 
-    /// Appends an event of the arguments of a call.
+    /// Appends an event of the arguments or the text of a call.
     private mutating func append(
-        _ name: StaticString, _ number: Int, argumentsOf call: Int, at index: Int, to buffer: inout ByteBuffer,
-        _ body: (inout ByteBuffer) -> Void
+        _ name: StaticString, _ number: Int, ofCall call: ResponseOutput.Item, at index: Int,
+        to buffer: inout ByteBuffer, _ body: (inout ByteBuffer) -> Void
     ) {
         append(name, number, to: &buffer) { [context] buffer in
             buffer.append(",\"item_id\":")
-            ResponseOutput.append(idOf: .call(call), context, to: &buffer)
+            ResponseOutput.append(idOf: call, context, to: &buffer)
             buffer.append(",\"output_index\":")
             buffer.append(decimal: index)
             body(&buffer)

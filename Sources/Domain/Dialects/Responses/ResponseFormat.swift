@@ -11,12 +11,12 @@ struct ResponseFormat {
     private var responseFormat: [UInt8]?
     private var verbosity: [UInt8]?
 
-    init(_ members: DoorMembers) throws(RelayError) {
+    init(_ members: DoorMembers, ignored: inout IgnoredMembers) throws(RelayError) {
         let text = try members.object("text")
-        try text?.require(only: ["format", "verbosity"], in: "text.")
+        try text?.ignore(allBut: ["format", "verbosity"], in: "text.", as: &ignored)
         repeated.append("{\"format\":")
         if let format = try text?.object("format", in: "text.") {
-            try read(format)
+            try read(format, ignored: &ignored)
         } else {
             repeated.append(#"{"type":"text"}"#)
         }
@@ -31,7 +31,7 @@ struct ResponseFormat {
         repeated.append("}")
     }
 
-    private mutating func read(_ value: DoorMembers) throws(RelayError) {
+    private mutating func read(_ value: DoorMembers, ignored: inout IgnoredMembers) throws(RelayError) {
         let path = "text.format."
         switch try value.string("type", in: path) {
         case "text": repeated.append(#"{"type":"text"}"#)
@@ -40,7 +40,7 @@ struct ResponseFormat {
             responseFormat = Array(#"{"type":"json_object"}"#.utf8)
             repeated.append(#"{"type":"json_object"}"#)
         case "json_schema":
-            try value.require(only: ["type", "name", "description", "schema", "strict"], in: path)
+            try value.ignore(allBut: ["type", "name", "description", "schema", "strict"], in: path, as: &ignored)
             guard let name = try value.string("name", in: path) else {
                 throw .invalid("text.format.name is missing.", "text.format.name")
             }

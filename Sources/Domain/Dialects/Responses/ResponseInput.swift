@@ -14,32 +14,39 @@ struct ResponseInput {
         static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
     }
 
+    /// The types of items about tools that a server of Open Responses runs by itself, which say nothing that a message of the model does not.
+    private static let foreign: Set<String> = [
+        "web_search_call", "file_search_call", "mcp_list_tools", "tool_search_call", "tool_search_output",
+    ]
+
     private var messages: [ModelMessage] = []
     /// The message of the model that the next items may belong to.
     private var open: (builder: MessageBuilder, stage: Stage)?
     /// The names of called tools by the ids of their calls: results name only the call.
     private var tools: [ExactText: String] = [:]
+    private var ignored: IgnoredMembers
 
-    /// Translates `input`.
-    static func translate(_ body: DoorMembers) throws(RelayError) -> [ModelMessage] {
-        guard let input = body["input"] else { throw .invalid("input is missing.", "input") }
-        return try translate(items: input, "input")
+    private init(ignored: IgnoredMembers) {
+        self.ignored = ignored
     }
 
     /// Translates a text, which is a message of the user, or an array of items.
-    static func translate(items value: JSONSlice, _ path: String) throws(RelayError) -> [ModelMessage] {
+    static func translate(
+        items value: JSONSlice, _ path: String, ignored: inout IgnoredMembers
+    ) throws(RelayError) -> [ModelMessage] {
         if let text = value.string { return [ModelMessage(role: "user", content: text)] }
         guard let items = value.elements(atMost: ChatRequest.maximumMessages) else {
             throw .wrongType(path, "a string or an array of at most \(ChatRequest.maximumMessages) items")
         }
         guard !items.isEmpty else { throw .invalid("\(path) must not be empty.", path) }
-        var input = ResponseInput()
+        var input = ResponseInput(ignored: ignored)
         for (index, value) in items.enumerated() {
             let path = "\(path)[\(index)]"
             guard let item = value.members() else { throw .wrongType(path, "an object") }
             try input.add(item, in: path + ".")
         }
         input.close()
+        ignored = input.ignored
         return input.messages
     }
 
@@ -48,31 +55,38 @@ struct ResponseInput {
         let common: Set<String> = ["type", "id", "status"]
         switch try item.string("type", in: path) {
         case nil where item["role"] != nil, "message":
-            try item.require(only: common.union(["role", "content", "phase"]), in: path)
+            try item.ignore(allBut: common.union(["role", "content", "phase"]), in: path, as: &ignored)
             try add(message: item, in: path)
         case "reasoning":
-            try item.require(only: common.union(["summary", "content", "encrypted_content"]), in: path)
+            try item.ignore(allBut: common.union(["summary", "content", "encrypted_content"]), in: path, as: &ignored)
             var builder = MessageBuilder("assistant")
             let text = try Self.texts(of: item, "content", "reasoning_text", in: path)
             builder.thinking = text.isEmpty ? try Self.texts(of: item, "summary", "summary_text", in: path) : text
             open(builder, at: .reasoning)
         case "function_call":
-            try item.require(only: common.union(["call_id", "name", "arguments"]), in: path)
-            try add(call: item, in: path)
-        case "function_call_output":
-            try item.require(only: common.union(["call_id", "output"]), in: path)
+            try item.ignore(allBut: common.union(["call_id", "name", "arguments"]), in: path, as: &ignored)
+            try add(call: item, with: try item.arguments(in: path), in: path)
+        case "custom_tool_call":
+            try item.ignore(allBut: common.union(["call_id", "name", "input"]), in: path, as: &ignored)
+            let input = CustomTool.arguments(of: try Self.required(item, "input", in: path))
+            try add(call: item, with: input, in: path)
+        case "function_call_output", "custom_tool_call_output":
+            try item.ignore(allBut: common.union(["call_id", "output"]), in: path, as: &ignored)
             close()
             var builder = MessageBuilder("tool")
             builder.callID = try Self.required(item, "call_id", in: path)
             builder.toolName = builder.callID.flatMap { tools[$0] }
-            try Self.add(content: item, "output", to: &builder, in: path)
+            try add(content: item, "output", to: &builder, in: path)
             messages.append(builder.build())
         case "item_reference":
             throw .unsupported(
                 "\(path)type", "send the items themselves, or previous_response_id, or conversation.")
+        case let type? where Self.foreign.contains(type):
+            try ignored.add(String(path.dropLast()), "an item of the type \(type) has nothing for a model.")
         default:
             throw .unsupported(
-                "\(path)type", "use message, reasoning, function_call or function_call_output.")
+                "\(path)type",
+                "use message, reasoning, function_call, custom_tool_call, or the output of a call.")
         }
     }
 
@@ -84,22 +98,24 @@ struct ResponseInput {
         case "assistant":
             // A message continues the reasoning before it.
             if let open, open.stage < .text { builder.thinking = open.builder.thinking; self.open = nil }
-            try Self.add(content: item, "content", to: &builder, in: path)
+            try add(content: item, "content", to: &builder, in: path)
             open(builder, at: .text)
             return
         default: throw .unsupported("\(path)role", "use user, assistant, system or developer.")
         }
         close()
-        try Self.add(content: item, "content", to: &builder, in: path)
+        try add(content: item, "content", to: &builder, in: path)
         messages.append(builder.build())
     }
 
-    private mutating func add(call item: DoorMembers, in path: String) throws(RelayError) {
+    private mutating func add(
+        call item: DoorMembers, with arguments: [UInt8], in path: String
+    ) throws(RelayError) {
         let id = try Self.required(item, "call_id", in: path)
         let name = try Self.required(item, "name", in: path)
         tools[id] = name
         if open == nil { open(MessageBuilder("assistant"), at: .calls) }
-        open?.builder.add(call: id, name: name, arguments: try item.arguments(in: path))
+        open?.builder.add(call: id, name: name, arguments: arguments)
         open?.stage = .calls
     }
 
@@ -139,7 +155,7 @@ struct ResponseInput {
     }
 
     /// Adds a text, or parts with texts and images.
-    private static func add(
+    private mutating func add(
         content item: DoorMembers, _ name: String, to builder: inout MessageBuilder, in path: String
     ) throws(RelayError) {
         guard let content = item[name] else { throw .invalid("\(path)\(name) is missing.", "\(path)\(name)") }
@@ -154,8 +170,8 @@ struct ResponseInput {
             let path = "\(path)\(name)[\(index)]"
             guard let part = value.members() else { throw .wrongType(path, "an object") }
             switch try part.string("type", in: path + ".") {
-            case "input_text", "output_text", "text": builder.text += try required(part, "text", in: path + ".")
-            case "refusal": builder.text += try required(part, "refusal", in: path + ".")
+            case "input_text", "output_text", "text": builder.add(text: try Self.required(part, "text", in: path + "."))
+            case "refusal": builder.add(text: try Self.required(part, "refusal", in: path + "."))
             case "input_image": try add(image: part, to: &builder, in: path)
             default:
                 throw .unsupported("\(path).type", "use input_text, output_text, refusal or input_image.")
@@ -163,13 +179,12 @@ struct ResponseInput {
         }
     }
 
-    private static func add(
+    private mutating func add(
         image part: DoorMembers, to builder: inout MessageBuilder, in path: String
     ) throws(RelayError) {
-        try part.require(only: ["type", "image_url", "detail"], in: path + ".")
-        if let detail = try part.string("detail", in: path + "."), detail != "auto" {
-            throw .unsupported(path + ".detail", "model servers choose it.")
-        }
-        try builder.add(imageURL: try required(part, "image_url", in: path + "."), in: path + ".image_url")
+        if part["file_id"] != nil { throw .unsupported(path + ".file_id", "send the image itself, as image_url.") }
+        try part.ignore(allBut: ["type", "image_url", "detail"], in: path + ".", as: &ignored)
+        try ignored.add(detailOf: part, in: path + ".")
+        try builder.add(imageURL: try Self.required(part, "image_url", in: path + "."), in: path + ".image_url")
     }
 }

@@ -44,9 +44,11 @@ struct ResponseOutput {
         }
         var (index, needsComma) = (0, !thinking.isEmpty || !text.isEmpty)
         var items = ByteBuffer()
+        let customTools = toolCalls.isEmpty ? [] : context.customTools
         forEachCall { call in
             if needsComma { items.append(",") }
-            Self.append(call, at: index, context, status: "completed", to: &items)
+            Self.append(
+                call, at: index, context, isCustom: customTools.contains(call), status: "completed", to: &items)
             (index, needsComma) = (index + 1, true)
         }
         body.append(items)
@@ -77,19 +79,23 @@ struct ResponseOutput {
         body.append("]}")
     }
 
-    /// Appends an item with a call.
+    /// Appends an item with a call of a function or of a custom tool.
     static func append(
-        _ call: borrowing AnswerToolCall, at index: Int, _ context: AnswerContext, status: StaticString,
-        hasArguments: Bool = true, to body: inout ByteBuffer
+        _ call: borrowing AnswerToolCall, at index: Int, _ context: AnswerContext, isCustom: Bool,
+        status: StaticString, hasArguments: Bool = true, to body: inout ByteBuffer
     ) {
-        body.append("{\"type\":\"function_call\",\"id\":")
-        append(idOf: .call(index), context, to: &body)
+        body.append(isCustom ? "{\"type\":\"custom_tool_call\",\"id\":" : "{\"type\":\"function_call\",\"id\":")
+        append(idOf: .call(index, isCustom: isCustom), context, to: &body)
         body.append(",\"call_id\":")
         body.append(idOf: call, at: index, in: context)
         body.append(",\"name\":")
         body.append(inside: call.name)
-        body.append(",\"arguments\":")
-        if hasArguments { body.append(argumentsOf: call) } else { body.append("\"\"") }
+        body.append(isCustom ? ",\"input\":" : ",\"arguments\":")
+        switch (hasArguments, isCustom) {
+        case (false, _): body.append("\"\"")
+        case (true, false): body.append(argumentsOf: call)
+        case (true, true): body.append(customInputOf: call)
+        }
         body.append(",\"status\":\"")
         body.append(status)
         body.append("\"}")
@@ -113,7 +119,7 @@ struct ResponseOutput {
     enum Item {
         case reasoning
         case message
-        case call(Int)
+        case call(Int, isCustom: Bool)
     }
 
     /// Appends the id of an item as a JSON string: that of the reply with the kind of the item, so that it is always the same.
@@ -121,10 +127,10 @@ struct ResponseOutput {
         switch item {
         case .reasoning: body.append("\"rs_")
         case .message: body.append("\"msg_")
-        case .call: body.append("\"fc_")
+        case .call(_, let isCustom): body.append(isCustom ? "\"ctc_" : "\"fc_")
         }
         body.append(utf8: context.reply.description)
-        if case .call(let index) = item {
+        if case .call(let index, _) = item {
             body.append("_")
             body.append(decimal: index)
         }

@@ -7,9 +7,9 @@ struct ResponseReasoning {
     private(set) var repeated = ByteBuffer()
     private var effort: String?
 
-    init(_ members: DoorMembers) throws(RelayError) {
+    init(_ members: DoorMembers, ignored: inout IgnoredMembers) throws(RelayError) {
         let reasoning = try members.object("reasoning")
-        try reasoning?.require(only: ["effort", "summary"], in: "reasoning.")
+        try reasoning?.ignore(allBut: ["effort", "summary"], in: "reasoning.", as: &ignored)
         effort = try reasoning?.string("effort", in: "reasoning.")
         let summary = try reasoning?.string("summary", in: "reasoning.")
         if let effort, OpenAIChat.think(forEffort: effort) == nil {

@@ -40,7 +40,7 @@ struct ResponseRepetition {
         }
         member("tools", tools.repeated.array)
         member("tool_choice", tools.repeatedChoice)
-        member("truncation", Array(#""auto""#.utf8))
+        member("truncation", .string, otherwise: #""auto""#)
         member("parallel_tool_calls", .boolean, otherwise: "true")
         member("text", format.repeated.array)
         member("top_p", .number, otherwise: "1")
@@ -63,8 +63,10 @@ struct ResponseRepetition {
     /// What the response of a request to another API repeats: defaults.
     static func defaults(createdAt seconds: Int) -> [UInt8] {
         let nothing = DoorMembers([])
-        guard let tools = try? ResponseTools(nothing), let format = try? ResponseFormat(nothing),
-            let reasoning = try? ResponseReasoning(nothing),
+        var ignored = IgnoredMembers(.lenient)
+        guard let tools = try? ResponseTools(nothing, ignored: &ignored),
+            let format = try? ResponseFormat(nothing, ignored: &ignored),
+            let reasoning = try? ResponseReasoning(nothing, ignored: &ignored),
             let repeated = try? ResponseRepetition(
                 nothing, tools, format, reasoning, nil, isStored: true, isBackground: false)
         else { return [] }

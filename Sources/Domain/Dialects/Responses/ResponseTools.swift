@@ -15,22 +15,54 @@ struct ResponseTools {
     /// `tool_choice` for the model server; `nil` for its own choice.
     private var choice: [UInt8]?
 
-    init(_ members: DoorMembers) throws(RelayError) {
+    init(_ members: DoorMembers, ignored: inout IgnoredMembers) throws(RelayError) {
         repeated.append("[")
         for (index, value) in (try members.array("tools", atMost: Self.maximumTools) ?? []).enumerated() {
             let path = "tools[\(index)]"
             guard let tool = value.members() else { throw .wrongType(path, "an object") }
-            try add(tool, in: path + ".")
+            switch try tool.string("type", in: path + ".") {
+            case "function": try add(tool, in: path + ".", ignored: &ignored)
+            case "custom": try add(custom: tool, in: path + ".", ignored: &ignored)
+            default: try ignored.add(path, "chatterd runs no tools: use function or custom.")
+            }
         }
         repeated.append("]")
         if let value = members["tool_choice"] { try choose(value) }
+        if tools.isEmpty, choice != nil, members["tools"]?.elements(atMost: Self.maximumTools)?.isEmpty == false {
+            throw .unsupported("tool_choice", "no model can call one of these tools here.")
+        }
     }
 
-    private mutating func add(_ tool: DoorMembers, in path: String) throws(RelayError) {
-        guard try tool.string("type", in: path) == "function" else {
-            throw .unsupported("\(path)type", "chatterd runs no tools: use function.")
+    /// Adds a custom tool as the function that a model calls in its place.
+    private mutating func add(
+        custom tool: DoorMembers, in path: String, ignored: inout IgnoredMembers
+    ) throws(RelayError) {
+        try tool.ignore(allBut: ["type", "name", "description", "format"], in: path, as: &ignored)
+        guard let name = try tool.string("name", in: path) else {
+            throw .invalid("\(path)name is missing.", "\(path)name")
         }
-        try tool.require(only: ["type", "name", "description", "parameters", "strict"], in: path)
+        let description = try tool.string("description", in: path)
+        let format = try tool.object("format", in: path)
+        let custom = CustomTool(
+            name: name, description: description,
+            syntax: try format?.string("syntax", in: path + "format."),
+            grammar: try format?.string("definition", in: path + "format."))
+        tools.append((name, custom.function))
+        if repeated.count > 1 { repeated.append(",") }
+        repeated.appendJSON { json in
+            json.object { json in
+                json.member("type", "custom")
+                json.member("name", name)
+                json.member("description", orNull: description)
+                if let format = tool["format"] { json.member("format", raw: format.json.span) }
+            }
+        }
+    }
+
+    private mutating func add(
+        _ tool: DoorMembers, in path: String, ignored: inout IgnoredMembers
+    ) throws(RelayError) {
+        try tool.ignore(allBut: ["type", "name", "description", "parameters", "strict"], in: path, as: &ignored)
         guard let name = try tool.string("name", in: path) else {
             throw .invalid("\(path)name is missing.", "\(path)name")
         }
@@ -75,7 +107,7 @@ struct ResponseTools {
         }
         guard let object = value.members() else { throw .wrongType("tool_choice", "a string or an object") }
         switch try object.string("type", in: "tool_choice.") {
-        case "function":
+        case "function", "custom":
             guard let name = try object.string("name", in: "tool_choice.") else {
                 throw .invalid("tool_choice.name is missing.", "tool_choice.name")
             }
@@ -95,7 +127,7 @@ struct ResponseTools {
             }
             tools.removeAll { !allowed.contains(ExactText($0.name)) }
             try choose(mode: try object.string("mode", in: "tool_choice.") ?? "auto", "tool_choice.mode")
-        default: throw .unsupported("tool_choice.type", "use function or allowed_tools.")
+        default: throw .unsupported("tool_choice.type", "use function, custom or allowed_tools.")
         }
     }
 

@@ -15,6 +15,8 @@ public struct ContextWindow: Sendable, Equatable {
     public var reserve: Int
     /// The bytes that are sent in addition to the messages: tools, and the beginning of the answer.
     public var overheadBytes = 0
+    /// Whether a prompt that does not fit is refused; otherwise its oldest turns are left out.
+    public var refusesTruncation = false
     /// The estimated tokens of a prompt that the server has refused; the next prompt is smaller. `nil` without a refusal.
     public var refused: Int?
 

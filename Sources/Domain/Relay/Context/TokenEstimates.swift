@@ -95,6 +95,7 @@ public final class TokenEstimates: Sendable {
             tokens: tokens, bytesPerToken: known.bytesPerToken,
             reserve: tokens.map { Self.reserve(in: $0, target.upstream.description, passThrough) } ?? 0)
         window.isMeasured = known.isMeasured
+        window.refusesTruncation = passThrough.refusesTruncation
         window.counted = counted
         window.overheadBytes = passThrough.reduce(0) {
             $0 + ($1.key == "tools" || $1.key == "format" ? $1.value.count : 0)
@@ -110,12 +111,14 @@ public final class TokenEstimates: Sendable {
         return window
     }
 
-    /// How far back a history is read for a prompt that one of some servers gets; `nil` if the context of one of them is unknown.
+    /// How far back a history is read for a prompt that one of some servers gets; `nil` for all of it, if the context of one of them is unknown
+    /// or the client wants no turn left out.
     ///
     /// - Parameter conversation: the conversation of the prompt.
     public func reach(
         for targets: [ModelTarget], passThrough: [RawMember], conversation: ConversationKey
     ) -> HistoryReach? {
+        guard !passThrough.refusesTruncation else { return nil }
         var reach = HistoryReach(tokens: 0, bytesPerToken: 0)
         for target in targets {
             let members = target.upstream.description.merged(into: passThrough)

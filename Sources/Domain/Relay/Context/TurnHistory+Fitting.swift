@@ -18,7 +18,7 @@ extension TurnHistory {
     /// The cost is proportional to the window, not to the conversation.
     ///
     /// - Parameter window: the context window; `nil` if it is unknown: all messages are sent. The history `covers` it.
-    /// - Throws: `model(.contextTooLong)` if the messages that are always sent do not fit.
+    /// - Throws: `model(.contextTooLong)` if the messages that are always sent do not fit; all are if the client wants no turn left out.
     public func fitted(
         to window: ContextWindow?
     ) throws(RelayError) -> (messages: EncodedConversation, report: PromptReport) {
@@ -26,7 +26,11 @@ extension TurnHistory {
         var omission = 0..<0
         var size = size(in: window)
         if let room = window.room, window.tokens(of: size) > room {
-            (omission, size) = try messagesToOmit(in: window, room: room)
+            if window.refusesTruncation {
+                _ = try requireRoom(for: size, in: window)
+            } else {
+                (omission, size) = try messagesToOmit(in: window, room: room)
+            }
         }
         let sent = messages.removing(omission)
         var report = PromptReport()

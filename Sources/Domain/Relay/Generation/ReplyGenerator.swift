@@ -22,6 +22,8 @@ final class ReplyGenerator {
     private let instructions: EncodedConversation
     /// Whether the request has messages of the system in the place of those that the history begins with.
     private let replacesSystem: Bool
+    /// The paths of the request that have no effect, as a JSON array; `nil` for none.
+    private let ignored: [UInt8]?
     private var targets: ModelTargets
     var run: GenerationRun
     /// The conversation, for every server that is asked.
@@ -54,13 +56,14 @@ final class ReplyGenerator {
         self.passThrough = passThrough.withoutKept
         instructions = EncodedConversation(instructions: passThrough.instructions)
         replacesSystem = passThrough.replacesSystem
+        ignored = passThrough.ignored
         targets = ModelTargets(for: reply.model, in: context.upstreams)
         run = GenerationRun(context.limits)
         slot = ReplySlot(context.slots)
     }
 
     /// How the reply came about.
-    var provenance: ReplyProvenance { ReplyProvenance(parts: parts, report: run.report) }
+    var provenance: ReplyProvenance { ReplyProvenance(parts: parts, report: run.report, ignored: ignored) }
 
     // MARK: - The loop
 

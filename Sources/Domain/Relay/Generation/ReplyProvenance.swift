@@ -24,10 +24,13 @@ public struct ReplyProvenance: Sendable, Equatable {
     public var parts: [Part] = []
     /// The report on the last prompt; `nil` if no model server was asked.
     public var report: PromptReport?
+    /// The paths of the request that have no effect, as a JSON array; `nil` for none.
+    public var ignored: [UInt8]?
 
-    public init(parts: [Part] = [], report: PromptReport? = nil) {
+    public init(parts: [Part] = [], report: PromptReport? = nil, ignored: [UInt8]? = nil) {
         self.parts = parts
         self.report = report
+        self.ignored = ignored
     }
 }
 
@@ -52,6 +55,10 @@ extension ByteBuffer {
         if let report = provenance.report {
             append(provenance.parts.isEmpty ? "\"receipt\":{" : ",\"receipt\":{")
             append(report)
+            if let ignored = provenance.ignored {
+                append(",\"ignored\":")
+                append(ignored)
+            }
             append("}")
         }
     }

@@ -72,6 +72,7 @@ public struct FieldName: Sendable, Hashable {
     public static let xForwardedHost = FieldName(lowercase: "x-forwarded-host")
     public static let xForwardedProto = FieldName(lowercase: "x-forwarded-proto")
     public static let xHistory = FieldName(lowercase: "x-history")
+    public static let xIgnoredMembers = FieldName(lowercase: "x-ignored-members")
     public static let xRateLimitLimitRequests = FieldName(lowercase: "x-ratelimit-limit-requests")
     public static let xRateLimitLimitTokens = FieldName(lowercase: "x-ratelimit-limit-tokens")
     public static let xRateLimitRemainingRequests = FieldName(lowercase: "x-ratelimit-remaining-requests")

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdDialects
 import ChatterdSockets
 
 extension Configuration {
@@ -21,6 +22,8 @@ extension Configuration {
         public private(set) var refusesForwardedRequests = false
         /// Whether `User-Agent` names the app of a request to a front door without a credential that names none.
         public internal(set) var namesAppsByUserAgent = false
+        /// What the front doors do with what neither chatterd nor a model server can do.
+        public internal(set) var doorPolicy = DoorPolicy.lenient
         /// The issuers whose tokens apps accept. They are read at the start only, their keys again at run time.
         public private(set) var issuers: [ExternalIssuer] = []
         /// Whether the server starts only if there is a key: it listens beyond the loopback, no issuer is configured, and without an

@@ -33,6 +33,11 @@ extension Setting {
                 .process, .flag { $0.access.namesAppsByUserAgent = $1 }, "0",
                 "Whether User-Agent names the app at the front doors in open mode: [doors.md](doors.md#memory)."
             )
+        case .doors:
+            .plain(
+                .process, .choice { $0.access.doorPolicy = $1 }, "lenient",
+                "Whether the front doors ignore or refuse what no model server can do: [doors.md](doors.md#ignored-members)."
+            )
         case .issuers:
             .option(
                 .process,

@@ -9,6 +9,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case tlsKey = "CHATTERD_TLS_KEY"
     case access = "CHATTERD_ACCESS"
     case userAgentApps = "CHATTERD_USER_AGENT_APPS"
+    case doors = "CHATTERD_DOORS"
     case issuers = "CHATTERD_ISSUERS"
     case hosts = "CHATTERD_HOSTS"
     case origins = "CHATTERD_ORIGINS"

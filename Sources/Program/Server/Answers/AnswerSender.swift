@@ -19,7 +19,7 @@ struct AnswerSender: Sendable {
     /// the return.
     func start(_ reply: Reply, as form: AnswerForm, to responder: Responder, until watch: RevocationWatch) async {
         let context = form.context(of: reply.id, model: reply.model, at: WallClock.nanoseconds())
-        let fields = Self.fields(of: reply.id, form.conversation, reply.quota)
+        let fields = Self.fields(of: reply.id, form, reply.quota)
         guard form.isStreamed || !form.isBackground else {
             var body = ByteBuffer()
             ResponseDocument(context).appendQueued(to: &body)
@@ -38,7 +38,7 @@ struct AnswerSender: Sendable {
         var context = form.context(of: reply.id, model: reply.model, at: reply.createdAtNanoseconds)
         context.attempt = reply.attempt
         let start = position ?? ReplyPosition(attempt: reply.attempt)
-        await answer(as: form, context, Self.fields(of: reply.id, form.conversation), to: responder, until: watch) {
+        await answer(as: form, context, Self.fields(of: reply.id, form), to: responder, until: watch) {
             service.subscribe($0, to: reply, from: start)
         }
     }
@@ -63,14 +63,15 @@ struct AnswerSender: Sendable {
         }
     }
 
-    /// `Location`, the conversation, and the quota of the principal.
-    static func fields(of id: ReplyID, _ conversation: String? = nil, _ quota: Quota? = nil) -> Fields {
+    /// `Location`, the conversation, what has no effect of the request, and the quota of the principal.
+    static func fields(of id: ReplyID, _ form: AnswerForm? = nil, _ quota: Quota? = nil) -> Fields {
         var fields = Fields()
         // Room for the fields that follow it in a response.
         fields.reserveCapacity(4)
         if let path = FieldValue(validating: "/replies/" + id.description) { fields.add(.location, path) }
         // A name that a field cannot hold is left out.
-        if let name = conversation.flatMap(FieldValue.init(validating:)) { fields.add(.xConversationID, name) }
+        if let name = form?.conversation.flatMap(FieldValue.init(validating:)) { fields.add(.xConversationID, name) }
+        if let paths = form?.ignored.flatMap(FieldValue.init(validating:)) { fields.add(.xIgnoredMembers, paths) }
         fields.add(quota)
         return fields
     }
@@ -87,6 +88,8 @@ struct AnswerForm: Sendable {
     var includesUsage = false
     /// The name of the conversation, as a field of the response; `nil` for none.
     var conversation: String?
+    /// The paths of the request that have no effect, as a field of the response; `nil` for none.
+    var ignored: String?
     /// What was kept with the request; `nil` if nothing was.
     var kept: [UInt8]?
     /// The number of the last event that the client has; `nil` for a stream from its beginning.

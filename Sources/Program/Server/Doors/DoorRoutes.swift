@@ -20,6 +20,8 @@ struct DoorRoutes: Sendable {
     let ollamaModels: OllamaModelRoutes
     /// The model of a request that names no model; `nil` if a request must name one.
     let defaultModel: String?
+    /// What happens to what neither chatterd nor a model server can do.
+    let policy: DoorPolicy
 
     /// The scope that an operation needs.
     func scope(of operation: DoorEndpoint.Operation) -> Scope {
@@ -67,6 +69,7 @@ struct DoorRoutes: Sendable {
     ) async throws(RelayError) {
         guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
         var asked = try await translate(request, translator)
+        if let paths = asked.ignored.text { responder.annotate(Annotation.ignored, paths) }
         let model = try self.model(of: asked.chat)
         guard !asked.isPassed else {
             if let answer = asked.loadAnswer, await isWithoutOllama(model, request) {
@@ -120,6 +123,7 @@ struct DoorRoutes: Sendable {
         request.body.release()
         var form = AnswerForm(translator, isStreamed: asked.chat.stream)
         (form.model, form.includesUsage, form.kept) = (model, asked.includesUsage, kept)
+        form.ignored = asked.ignored.text
         form.conversation = named.flatMap { $0.isStateless ? nil : $0.name }
         form.isBackground = asked.isBackground
         let watch = service.watch(principal)
@@ -179,7 +183,9 @@ struct DoorRoutes: Sendable {
         _ request: Request, _ translator: any ChatTranslator
     ) async throws(RelayError) -> DoorRequest {
         let body = request.body.bytes
-        return try await LongWork.run(on: body.count) { () throws(RelayError) in try translator.request(body) }
+        return try await LongWork.run(on: body.count) { [policy] () throws(RelayError) in
+            try translator.request(body, policy)
+        }
     }
 
     /// Answers with an estimate of the tokens of a request.

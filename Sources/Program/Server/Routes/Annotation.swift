@@ -2,6 +2,8 @@
 enum Annotation {
     static let appID = "app"
     static let code = "code"
+    /// The paths of a request that have no effect.
+    static let ignored = "ignored"
     /// The details of an error for the operator, logged as a separate event.
     static let detail = "detail"
 }

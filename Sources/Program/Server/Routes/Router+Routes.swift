@@ -50,7 +50,8 @@ extension Router {
             ollamaModels: OllamaModelRoutes(
                 services: services, audit: process.access.store,
                 unsentLimit: process.configuration.streams.unsentLimit),
-            defaultModel: process.configuration.upstreams.defaultModel)
+            defaultModel: process.configuration.upstreams.defaultModel,
+            policy: process.configuration.access.doorPolicy)
         let agents = process.configuration.access
         addDoors(doors, namesApps: agents.mode == .open && agents.namesAppsByUserAgent, access)
         let reply = ReplyRoute(services: services, sender: sender, memory: process.memory)

@@ -12,6 +12,7 @@ struct OpenAIMessage {
     private var toolCalls: Range<Int>?
     private var toolName: Range<Int>?
     private var toolCallID: Range<Int>?
+    private var name: Range<Int>?
     private var isPlain = true
 
     /// Reads the message that begins at `start`.
@@ -44,6 +45,8 @@ struct OpenAIMessage {
                 toolName = inside
             } else if reader.matches(key, "tool_call_id") {
                 toolCallID = inside
+            } else if reader.matches(key, "name") {
+                name = inside.isEmpty ? nil : inside
             }
         }
         isPlain = isPlain && !json.extracting(role).isTool
@@ -70,6 +73,7 @@ struct OpenAIMessage {
         from json: Span<UInt8>, to message: inout JSONWriter, naming calls: inout ToolCallIDs
     ) throws(JSONError) {
         message.member("role", inside: json.extracting(role))
+        if let name, !json.extracting(role).isTool { message.member("name", inside: json.extracting(name)) }
         try appendContent(from: json, to: &message)
         if let thinking {
             // Each server reads one of the two names and ignores the other.

@@ -31,7 +31,8 @@ struct OpenAIRequestMembers {
     ///
     /// - Throws: `unsupported` for a member that the dialect cannot express.
     mutating func translate(_ members: [RawMember]) throws(ModelError) {
-        for member in members where !["options", "format", "think"].contains(member.key) {
+        // chatterd itself refuses a prompt that does not fit, if the client says so by `truncate`.
+        for member in members where !["options", "format", "think", "truncate"].contains(member.key) {
             try check(member)
             set(member.key, to: member.value)
         }

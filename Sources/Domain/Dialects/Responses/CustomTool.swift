@@ -1,0 +1,92 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdRelay
+
+/// A custom tool of Open Responses: a model calls it with a text in place of JSON. Codex has one, `apply_patch`.
+///
+/// Model servers know only functions, so the model gets a function with one text, and its calls come back as calls of the custom tool.
+struct CustomTool {
+    /// The only parameter of the function.
+    private static let parameter = "input"
+
+    let name: String
+    let description: String?
+    /// The syntax of `grammar`, such as `lark`.
+    let syntax: String?
+    /// The grammar that the text must fit; `nil` for any text. It is part of the description: no model server has it as a constraint.
+    let grammar: String?
+
+    /// The tool as a function, in the form of OpenAI's chat.
+    var function: [UInt8] {
+        var words = description.map { [$0] } ?? []
+        if let grammar { words.append("The text `input` must fit this grammar (\(syntax ?? "lark")):\n\(grammar)") }
+        var function = ByteBuffer()
+        function.appendJSON { json in
+            json.object { json in
+                json.member("type", "function")
+                json.object("function") { json in
+                    json.member("name", name)
+                    if !words.isEmpty { json.member("description", words.joined(separator: "\n\n")) }
+                    json.object("parameters") { json in
+                        json.member("type", "object")
+                        json.object("properties") { json in
+                            json.object(Self.parameter) { json in json.member("type", "string") }
+                        }
+                        json.array("required") { $0.string(Self.parameter) }
+                    }
+                }
+            }
+        }
+        return function.array
+    }
+
+    /// The arguments of a call of the function, as JSON.
+    static func arguments(of input: String) -> [UInt8] {
+        var arguments = ByteBuffer()
+        arguments.appendJSON { json in json.object { $0.member(parameter, input) } }
+        return arguments.array
+    }
+
+}
+
+extension ByteBuffer {
+    /// Appends the text of a call of a custom tool as a JSON string. Arguments of another form than that of the function are the text
+    /// themselves.
+    mutating func append(customInputOf call: borrowing AnswerToolCall) {
+        let arguments = call.arguments
+        var text: Range<Int>?
+        if !arguments.isEmpty, arguments[0] == UInt8(ascii: "{") {
+            var count = 0
+            JSONMembers.forEach(of: arguments) { reader, key, value in
+                count += 1
+                if count == 1, reader.matches(key, "input"), arguments[value.lowerBound] == UInt8(ascii: "\"") {
+                    text = value
+                } else {
+                    text = nil
+                }
+            }
+        }
+        if let text { append(arguments.extracting(text)) } else { append(argumentsOf: call) }
+    }
+}
+
+extension AnswerContext {
+    /// The names of the custom tools of the request, by which their calls are told from those of functions.
+    var customTools: Set<ExactText> {
+        var names: Set<ExactText> = []
+        guard let kept, let tools = try? JSONSlice(kept).members()?["tools"]?.elements(atMost: 1_024) else { return [] }
+        for tool in tools {
+            guard let members = tool.members(), members["type"]?.string == "custom", let name = members["name"]?.string
+            else { continue }
+            names.insert(ExactText(name))
+        }
+        return names
+    }
+}
+
+extension Set<ExactText> {
+    /// Whether a call is one of a tool with one of the names.
+    func contains(_ call: borrowing AnswerToolCall) -> Bool {
+        !isEmpty && contains(ExactText(String(decodingJSON: call.name)))
+    }
+}

@@ -66,7 +66,7 @@ struct ScopedStatements {
             CatalogueStatements.search(key, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
             CatalogueStatements.keys(of: list, after: nil).bound,
             RequestStatements.options(of: turn, id: reply).bound, RequestStatements.prompts(of: turn, id: reply).bound,
-            RequestStatements.find([], of: key.owner, key: nil).bound,
+            RequestStatements.find([], of: key.owner, key: nil, name: nil).bound,
             ReplyStatements.ownership(of: turn, id: reply, by: process).bound,
             ReplyStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
             ReplyStatements.read(record, from: position, limit: 1 << 16).bound,

@@ -461,6 +461,70 @@ import Testing
         }
     }
 
+    /// The fields and members of a request that name a chat for its program.
+    private static func named(_ name: String, _ isMember: Bool) -> (fields: [(String, String)], member: String) {
+        isMember ? ([], #""prompt_cache_key":"\#(name)","#) : ([("X-OpenWebUI-Chat-Id", name)], "")
+    }
+
+    private func ask(
+        _ stage: Stage, _ messages: [[String]], in chat: String, app: String = "shop", isMember: Bool = false
+    ) throws -> HTTPExchange {
+        let (fields, member) = Self.named(chat, isMember)
+        let json = "{" + member + body(messages).dropFirst()
+        return try RawClient.post(port: stage.port, Self.completions, json: json, fields: [("X-App-ID", app)] + fields)
+    }
+
+    @Test(arguments: [false, true]) func chatsThatTheirProgramNamesStayApart(_ isMember: Bool) async throws {
+        let upstream = try ScriptedUpstream.answering(["same"])
+        try await onStage(upstream: upstream.url) { stage in
+            var known = [["user", "Hi"]]
+            for text in ["And?", "More?"] {
+                for chat in ["c7", "c8"] {
+                    let answer = try ask(stage, known, in: chat, isMember: isMember)
+                    #expect(answer["X-Conversation-ID"] == chat, "\(answer.text)")
+                    #expect(upstream.requests.last?.messages == known)
+                }
+                known += [["assistant", "same"], ["user", text]]
+            }
+            #expect(try messages(stage, "c7") == known.dropLast() && messages(stage, "c8") == known.dropLast())
+            // Another app has its own, and a request of the chat with another history is a conversation of its own.
+            #expect(try ask(stage, [["user", "Hi"]], in: "c7", app: "inn")["X-Conversation-ID"] == "c7")
+            let title = try ask(stage, [["user", "Write a title."]], in: "c7", isMember: isMember)
+            #expect(title.status == 200 && title["X-Conversation-ID"] != "c7")
+            #expect(try messages(stage, "c7") == known.dropLast())
+            // The named conversation goes on behind it.
+            #expect(try ask(stage, known, in: "c7", isMember: isMember)["X-Conversation-ID"] == "c7")
+        }
+    }
+
+    @Test(arguments: [String(repeating: "x", count: 200), "..", "a\u{1}b"])
+    func nameOfAChatThatNoConversationCanHaveHasNoEffect(_ name: String) async throws {
+        let upstream = try ScriptedUpstream.answering(["same"])
+        try await onStage(upstream: upstream.url) { stage in
+            let answer = try ask(stage, [["user", "Hi"]], in: name.replacing("\u{1}", with: "\\u0001"), isMember: true)
+            #expect(answer.status == 200 && answer["X-Conversation-ID"] != nil && answer["X-Conversation-ID"] != name)
+        }
+    }
+
+    @Test func nameOfTheConversationCountsMoreThanThatOfTheChat() async throws {
+        let upstream = try counting()
+        try await onStage(upstream: upstream.url) { stage in
+            let fields = Self.identity + [("X-OpenWebUI-Chat-Id", "c7")]
+            let answer = try ask(stage, Self.completions, [["user", "Hi"]], fields: fields)
+            #expect(answer["X-Conversation-ID"] == "trip")
+        }
+    }
+
+    @Test func operatorChoosesTheNamesOfChats() async throws {
+        let upstream = try counting()
+        for (names, isNamed) in [("none", false), ("X-Other", false), ("X-Other,x-openwebui-chat-id", true)] {
+            try await onStage(upstream: upstream.url, environment: [.chatNames: names]) { stage in
+                let answer = try ask(stage, [["user", "Hi"]], in: "c7")
+                #expect((answer["X-Conversation-ID"] == "c7") == isNamed, "\(names)")
+            }
+        }
+    }
+
     @Test func chatOfAnotherOwnerIsNotFound() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url, environment: withKeys) { stage in

@@ -25,9 +25,12 @@ public struct HistoryDigest: Sendable, Hashable {
     }
 
     /// The history of an owner without a message.
-    public init(of owner: Owner) {
+    ///
+    /// - Parameter chat: the name that the client's program has for the chat; `nil` for none. Chats with other names have other histories.
+    public init(of owner: Owner, chat: String? = nil) {
         var all = ComparableBytes()
         all.append(owner.defaultKey)
+        if let chat { all.append(chat) }
         self.init(of: all.bytes.span)
     }
 

@@ -22,11 +22,13 @@ public struct SentHistory: Sendable {
     public let digest: HistoryDigest
 
     /// Reads the messages of a request.
-    public init(_ messages: [ModelMessage], of owner: Owner) {
+    ///
+    /// - Parameter chat: the name that the client's program has for the chat; `nil` for none.
+    public init(_ messages: [ModelMessage], of owner: Owner, chat: String? = nil) {
         let leading = messages.prefix { MessageRole($0.role.utf8.span) == .system }
         let isText = leading.count < messages.count && leading.allSatisfy { $0.extras == nil }
         instructions = isText ? leading.count : nil
-        var digest = HistoryDigest(of: owner)
+        var digest = HistoryDigest(of: owner, chat: chat)
         var ends: [End] = []
         for (index, message) in messages.enumerated().dropFirst(instructions ?? 0) {
             digest = digest.followed(by: message)

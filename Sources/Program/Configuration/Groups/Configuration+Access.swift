@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdDialects
+import ChatterdHTTP
 import ChatterdSockets
 
 extension Configuration {
@@ -24,6 +25,9 @@ extension Configuration {
         public internal(set) var namesAppsByUserAgent = false
         /// What the front doors do with what neither chatterd nor a model server can do.
         public internal(set) var doorPolicy = DoorPolicy.lenient
+        /// The fields, or members of the body, in which programs send their own names of chats to the front doors. The first one that a request
+        /// has counts.
+        public private(set) var chatNames: [FieldName] = []
         /// The issuers whose tokens apps accept. They are read at the start only, their keys again at run time.
         public private(set) var issuers: [ExternalIssuer] = []
         /// Whether the server starts only if there is a key: it listens beyond the loopback, no issuer is configured, and without an
@@ -38,6 +42,15 @@ extension Configuration {
 }
 
 extension Configuration.Access {
+    mutating func setChatNames(_ names: [String]) throws(SettingProblem) {
+        let wrong = names.filter { FieldName($0) == nil }
+        guard wrong.isEmpty else {
+            throw SettingProblem(
+                wrong.map { "\"\(SettingText.excerpt($0))\" is not the name of a field or member, such as X-Chat-Id" })
+        }
+        chatNames = names == ["none"] ? [] : names.compactMap { FieldName($0) }
+    }
+
     mutating func setIssuers(_ text: String) throws(SettingProblem) {
         let list = IssuerList(text)
         issuers = list.issuers

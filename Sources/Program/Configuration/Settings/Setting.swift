@@ -10,6 +10,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case access = "CHATTERD_ACCESS"
     case userAgentApps = "CHATTERD_USER_AGENT_APPS"
     case doors = "CHATTERD_DOORS"
+    case chatNames = "CHATTERD_CHAT_NAMES"
     case issuers = "CHATTERD_ISSUERS"
     case hosts = "CHATTERD_HOSTS"
     case origins = "CHATTERD_ORIGINS"

@@ -31,12 +31,14 @@ extension ConversationArchive {
 
     /// The conversation that knows a request by its key, or the reply that ends the first of some histories that is stored.
     ///
-    /// - Parameter key: the idempotency key of the request; `nil` for a request without one.
+    /// - Parameters:
+    ///   - key: the idempotency key of the request; `nil` for a request without one.
+    ///   - name: the name that a conversation would have that the request begins; `nil` for a random one.
     /// - Throws: `storeUnavailable`.
     public func find(
-        _ histories: [HistoryDigest], of owner: Owner, key: IdempotencyKey?
+        _ histories: [HistoryDigest], of owner: Owner, key: IdempotencyKey?, name: String?
     ) async throws(RelayError) -> FoundHistory? {
-        guard !histories.isEmpty || key != nil else { return nil }
-        return try await readers.runForRelay(RequestStatements.find(histories, of: owner, key: key)).first
+        guard !histories.isEmpty || key != nil || name != nil else { return nil }
+        return try await readers.runForRelay(RequestStatements.find(histories, of: owner, key: key, name: name)).first
     }
 }

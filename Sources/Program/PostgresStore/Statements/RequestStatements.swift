@@ -42,16 +42,24 @@ enum RequestStatements {
             """, decode: ConversationRowStatements.entry)
 
     /// The conversation that knows the same request by its key; without one the reply that ends the first of some histories that is stored. If
-    /// several conversations have that history, one that nothing follows comes first, then the newest one.
-    static func find(_ histories: [HistoryDigest], of owner: Owner, key: IdempotencyKey?) -> Query<FoundHistory> {
+    /// several conversations have that history, one that nothing follows comes first, then the newest one. Without any, whether the owner has a
+    /// conversation with a name.
+    static func find(
+        _ histories: [HistoryDigest], of owner: Owner, key: IdempotencyKey?, name: String?
+    ) -> Query<FoundHistory> {
         Query(
             findHistoryStatement, .uuidArray(histories.map { ($0.high, $0.low) }),
-            key.map { .text($0.text) } ?? .null, key.map { .bytes($0.digest) } ?? .null, .text(owner.keyPrefix))
+            key.map { .text($0.text) } ?? .null, key.map { .bytes($0.digest) } ?? .null, .text(owner.keyPrefix),
+            name.map { .text(ConversationKey(owner, name: $0).text) } ?? .null)
     }
+
+    /// The place of a conversation with the name, behind all histories.
+    private static let nameIsTaken = Int(Int32.max)
 
     // One statement sees either the key of a request or the history that it followed.
     private static let findHistoryStatement = Statement(
-        "find_history", after: .rowScope, .uuidArray, .text, .bytes, .text, returnsBinary: true,
+        "find_history", after: .rowScope, .uuidArray, .text, .bytes, .text, .text,
+        returnsBinary: true,
         sql: """
             (SELECT k.appid, NULL::uuid, 0::bigint AS place FROM chatterd_keys k
                 WHERE k.key = $2 AND k.digest = $3 AND k.expires_at > now() AND starts_with(k.appid || E'\\x1F\\x1F', $4)
@@ -66,12 +74,18 @@ enum RequestStatements {
                     ORDER BY EXISTS (SELECT FROM chatts n WHERE n.appid = r.appid AND n.seq > r.seq), r.time DESC
                     LIMIT 1) AS f
                 ORDER BY d.place LIMIT 1)
+            UNION ALL
+            (SELECT v.appid, NULL::uuid, \(nameIsTaken)::bigint FROM chatterd_conversations v WHERE v.appid = $5)
             ORDER BY place LIMIT 1
             """
     ) { row -> FoundHistory in
         let conversation = ConversationKey(parsing: row.nextText())
         let (reply, place) = (row.nextReplyID(), row.nextInt())
-        return place == 0 ? .known(conversation) : .stored(conversation, reply, index: place - 1)
+        return switch place {
+        case 0: .known(conversation)
+        case nameIsTaken: .named(conversation)
+        default: .stored(conversation, reply, index: place - 1)
+        }
     }
 }
 
@@ -81,4 +95,6 @@ public enum FoundHistory: Sendable, Equatable {
     case known(ConversationKey)
     /// A reply that ends a history, with the index of the history among those that were looked for.
     case stored(ConversationKey, ReplyID, index: Int)
+    /// A conversation that has the name already; no history is stored.
+    case named(ConversationKey)
 }

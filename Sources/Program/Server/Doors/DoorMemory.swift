@@ -13,6 +13,8 @@ import ChatterdSockets
 struct DoorMemory: Sendable {
     /// The size up to which a history is compared, in bytes.
     let limit: Int
+    /// The fields, or members of the body, in which programs name their chats.
+    let chatNames: [FieldName]
 
     /// The place of a request.
     struct Place {
@@ -57,7 +59,8 @@ struct DoorMemory: Sendable {
                 let repeated = try await place(&asked.chat, in: named, request, services.archive)
                 return Place(conversation: named, repeated: repeated)
             }
-            return try await find(&asked, of: named.owner, key: key, services.archive)
+            let chat = chatName(of: asked, request)
+            return try await find(&asked, of: named.owner, chat: chat, key: key, services.archive)
         }
     }
 
@@ -70,23 +73,44 @@ struct DoorMemory: Sendable {
         }
     }
 
+    /// The name that the program of a client has for the chat, if a conversation can have it; `nil` for none.
+    private func chatName(of asked: DoorRequest, _ request: Request) -> String? {
+        for field in chatNames {
+            let member = asked.chat.passThrough.last { $0.key == field.text }
+            guard let name = request.fields[field] ?? member.flatMap({ try? JSONSlice($0.value).string }) else {
+                continue
+            }
+            let isPossible = (try? name.requireName("", upTo: ConversationKey.maximumNameLength)) != nil
+            return isPossible && name != "." && name != ".." ? name : nil
+        }
+        return nil
+    }
+
     /// Finds the conversation of a client that keeps its history and names no conversation: the one with the longest beginning of that
-    /// history that ends with an answer. Otherwise the request begins a conversation.
+    /// history that ends with an answer. Otherwise the request begins a conversation, with the name of the chat if there is none with it.
+    ///
+    /// - Parameter chat: the name that the client's program has for the chat; `nil` for none. Chats with other names have other histories.
     private func find(
-        _ asked: inout DoorRequest, of owner: Owner, key: IdempotencyKey?, _ archive: ConversationArchive
+        _ asked: inout DoorRequest, of owner: Owner, chat: String?, key: IdempotencyKey?, _ archive: ConversationArchive
     ) async throws(RelayError) -> Place {
         let messages = asked.chat.messages
-        let sent = await LongWork.run(on: messages.size) { SentHistory(messages, of: owner) }
+        let sent = await LongWork.run(on: messages.size) { SentHistory(messages, of: owner, chat: chat) }
         asked.system = sent.instructions.map { messages.prefix($0).map(\.content).joined(separator: "\n\n") }
         asked.history = sent.digest
         var beginning = Self.beginning(with: messages, of: owner, key: key)
-        switch try await archive.find(sent.ends.map(\.digest), of: owner, key: key) {
+        switch try await archive.find(sent.ends.map(\.digest), of: owner, key: key, name: chat) {
         case .stored(let conversation, let reply, let index) where conversation.owner == owner:
             asked.chat.messages.removeFirst(sent.ends[index].count)
             asked.chat.parent = reply.description
             return Place(conversation: conversation, beginning: beginning)
         case .known(let conversation) where conversation.owner == owner: beginning.conversation = conversation
-        case .known, .stored, nil: break
+        case nil:
+            // Another request of the chat may begin the conversation at the same time, and is a branch then.
+            if let chat {
+                beginning.conversation = ConversationKey(owner, name: chat)
+                beginning.parent = "start"
+            }
+        case .known, .stored, .named: break
         }
         asked.chat.messages = beginning.messages
         asked.chat.parent = beginning.parent

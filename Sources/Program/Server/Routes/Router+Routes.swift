@@ -44,7 +44,8 @@ extension Router {
         let limit = process.configuration.store.historyLimit
         let doors = DoorRoutes(
             services: services, sender: sender, passing: prompt, memory: process.memory,
-            conversations: DoorMemory(limit: limit), responses: responses,
+            conversations: DoorMemory(limit: limit, chatNames: process.configuration.access.chatNames),
+            responses: responses,
             doorConversations: DoorConversationRoutes(
                 services: services, audit: process.access.store, memory: process.memory, limit: limit),
             ollamaModels: OllamaModelRoutes(

@@ -66,6 +66,12 @@ public struct ConversationKey: Sendable, Hashable {
         isStateless ? owner.keyPrefix + Self.statelessMark : owner.keyPrefix
     }
 
+    /// The end of the text that lists know the owner of a single request by.
+    private static let singleMark = "\u{1D}"
+
+    /// The text that the list of single requests of an owner has.
+    public static func singleOwner(of owner: Owner) -> String { owner.keyPrefix + singleMark }
+
     /// Whether this is the default conversation of its owner.
     public var isDefault: Bool { Self.isDefault(name, of: owner) }
 

@@ -39,6 +39,7 @@ extension Migration {
             Migration(name: "0023_lists", sql: String(decoding: PackageResources._023_lists_sql, as: UTF8.self)),
             Migration(
                 name: "0024_histories", sql: String(decoding: PackageResources._024_histories_sql, as: UTF8.self)),
+            Migration(name: "0025_singles", sql: String(decoding: PackageResources._025_singles_sql, as: UTF8.self)),
         ]
     }
 }

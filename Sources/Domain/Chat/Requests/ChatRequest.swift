@@ -27,6 +27,9 @@ public struct ChatRequest: Sendable, Equatable {
     /// The policy for a prompt that comes while another one of the conversation is being answered.
     public var whenBusy = BusyPolicy.wait
 
+    /// Whether a conversation that the request begins is a single request, which is in no list of conversations until something follows it.
+    public var isSingle = false
+
     /// Whether queue positions are sent as events too; `nil` if the body does not have the member.
     public var queueEvents: Bool?
 

@@ -22,6 +22,8 @@ public struct TurnOpening: Sendable {
     public var onInterrupt: InterruptPolicy
     /// The treatment of replies of the conversation that are running.
     public var whenBusy: BusyPolicy
+    /// Whether a conversation that the turn begins is in no list until another turn follows.
+    public var isSingle = false
     /// The meter of the request; `nil` if it counts against no limit.
     public var meter: Meter?
     /// How far back the history is read; `nil` for all of it.

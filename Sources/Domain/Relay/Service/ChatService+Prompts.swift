@@ -64,12 +64,14 @@ extension ChatService {
     private func opening(
         of request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey?, meter: Meter?
     ) throws(RelayError) -> TurnOpening {
-        TurnOpening(
+        var opening = TurnOpening(
             conversation: conversation, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
             model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter,
             reach: context.reach(of: request.model, passThrough: request.passThrough, in: conversation))
+        opening.isSingle = request.isSingle
+        return opening
     }
 
     /// Begins the reply of an opened turn.

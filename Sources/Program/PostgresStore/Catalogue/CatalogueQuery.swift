@@ -6,6 +6,8 @@ public struct CatalogueQuery: Sendable {
     /// The names of the conversations that the credential permits; `nil` for all of the owner.
     public var names: [String]?
     public var archive = CatalogueArchive.current
+    /// Whether the list has the single requests of the owner in the place of the conversations.
+    public var listsSingles = false
     /// The position behind which the list begins; `nil` for its start.
     public var position: CataloguePosition?
     /// The number of conversations.
@@ -15,6 +17,9 @@ public struct CatalogueQuery: Sendable {
         self.owner = owner
         self.limit = limit
     }
+
+    /// The text of the owner that the conversations of the list have.
+    var listedOwner: String { listsSingles ? ConversationKey.singleOwner(of: owner) : owner.keyPrefix }
 }
 
 /// Which conversations a list has; the raw values are those of the query item `archived`.

@@ -21,6 +21,8 @@ public final class Housekeeper {
     private static let statelessLimit = 500
     /// The time for which such a conversation is kept after its last change, so that its reply can be read again.
     public static let statelessLifetime = Duration.seconds(60)
+    /// The time for which a single request is kept that nothing follows.
+    public static let singleLifetime = Duration.seconds(30 * 24 * 3_600)
     /// The number of times that a round repeats a statement with a limit.
     private static let piecesPerRound = 10
     /// The number of rounds between two rounds that do less urgent work.
@@ -175,6 +177,11 @@ public final class Housekeeper {
         _ = try await pool.run(AccessStatements.removeOld(after: AppKeyStore.auditAge))
         try await repeatPiece(of: Self.keyLimit) { [self] in
             try await pool.run(RetentionStatements.expireKeys(limit: Self.keyLimit)).affectedRows
+        }
+        try await repeatPiece(of: Self.statelessLimit) { [self] in
+            try await pool.run(
+                RetentionStatements.expireSingles(limit: Self.statelessLimit, age: Self.singleLifetime)
+            ).first ?? 0
         }
         _ = try await pool.run(UsageStatements.settleLost)
         _ = try await pool.run(UsageStatements.expire)

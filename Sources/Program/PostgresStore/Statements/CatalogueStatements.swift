@@ -27,7 +27,7 @@ enum CatalogueStatements {
         let position = query.position
         let key = position.map { ConversationKey(query.owner, name: $0.name).text }
         return Query(
-            listStatement, .text(query.owner.keyPrefix), names(query), .text(query.archive.rawValue),
+            listStatement, .text(query.listedOwner), names(query), .text(query.archive.rawValue),
             position.map { .timestamp(microseconds: $0.updatedAt) } ?? .null, key.map { .text($0) } ?? .null,
             .boolean(includesPosition), .int8(query.limit))
     }
@@ -244,7 +244,7 @@ enum CatalogueStatements {
                 WHERE EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
                     OR EXISTS (SELECT FROM chatts WHERE appid = $1)
                 ON CONFLICT (appid) DO UPDATE SET
-                    title = CASE WHEN $3 THEN $4 ELSE v.title END,
+                    title = CASE WHEN $3 THEN $4 ELSE v.title END, owner = excluded.owner,
                     archived_at = CASE WHEN $5 THEN coalesce(v.archived_at, now()) WHEN $5 IS NULL THEN v.archived_at END,
                     revision = v.revision + 1, \(ConversationRevision.changedNow)
                 RETURNING v.revision, v.title, v.archived_at
@@ -295,16 +295,18 @@ enum CatalogueStatements {
             WHERE appid = $1 AND EXISTS (SELECT FROM gone)
             """)
 
-    /// The next conversations of an owner behind a key, in the order of keys.
+    /// The next conversations of an owner behind a key, single requests included, in the order of keys.
     static func keys(of query: CatalogueQuery, after key: ConversationKey?) -> Query<ConversationKey> {
-        Query(keysStatement, .text(query.owner.keyPrefix), names(query), .text(key?.text ?? ""), .int8(query.limit))
+        Query(
+            keysStatement, .text(query.owner.keyPrefix), names(query), .text(key?.text ?? ""), .int8(query.limit),
+            .text(ConversationKey.singleOwner(of: query.owner)))
     }
 
     private static let keysStatement = Statement(
-        "conversation_keys", after: .rowScope, .text, .textArray, .text, .int8,
+        "conversation_keys", after: .rowScope, .text, .textArray, .text, .int8, .text,
         sql: """
             SELECT appid FROM chatterd_conversations
-            WHERE owner = $1 AND ($2 IS NULL OR appid = ANY ($2)) AND appid > $3 ORDER BY appid LIMIT $4
+            WHERE owner IN ($1, $5) AND ($2 IS NULL OR appid = ANY ($2)) AND appid > $3 ORDER BY appid LIMIT $4
             """
     ) { row in ConversationKey(parsing: row.nextText()) }
 }

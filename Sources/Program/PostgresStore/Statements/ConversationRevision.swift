@@ -1,5 +1,6 @@
 import ChatterdIdentity
 import ChatterdPostgres
+import ChatterdRelay
 
 /// The SQL by which a statement counts a change of a conversation in `chatterd_conversations`.
 ///
@@ -18,6 +19,13 @@ enum ConversationRevision {
     /// The owner of a conversation, as a parameter.
     static func owner(of conversation: ConversationKey) -> Parameter { .text(conversation.listedOwner) }
 
+    /// The owner of the conversation of a turn, as a parameter.
+    static func owner(of opening: TurnOpening) -> Parameter {
+        .text(
+            opening.isSingle
+                ? ConversationKey.singleOwner(of: opening.conversation.owner) : opening.conversation.listedOwner)
+    }
+
     /// The assignments of a statement that changes a conversation now.
     static let changedNow = "updated_at = now(), changed_in = \(period(of: "now()"))"
 
@@ -29,8 +37,11 @@ enum ConversationRevision {
     /// process of an earlier version, which sets no period: then it is the end of the period before.
     static let place = "greatest(v.changed_in, least(v.updated_at, v.changed_in + interval '599.999999 s'))"
 
+    /// Whether the text is that of the owner of a single request. Indexes have the condition.
+    static func isSingle(_ owner: String) -> String { "right(\(owner), 1) = E'\\x1D'" }
+
     /// A CTE, `changed`, that counts a change of conversation $1 and adds its row if there is none: once if `source` has a row, and not
-    /// at all if it has none. It returns the revision, and the version of the rows that do not change.
+    /// at all if it has none. A single request that is followed by something is in the lists from then on. It returns the revision, and the version of the rows that do not change.
     ///
     /// - Parameter rebases: whether feeds cannot replay the change.
     static func changed(owner: String, from source: String, rebases: Bool = false) -> String {
@@ -38,7 +49,8 @@ enum ConversationRevision {
         changed AS (
             INSERT INTO chatterd_conversations AS v (appid, owner) SELECT $1, \(owner) FROM \(source)
             ON CONFLICT (appid) DO UPDATE SET
-                revision = v.revision + 1, \(changedNow)\(rebases ? ", base = v.revision + 1" : "")
+                revision = v.revision + 1, \(changedNow)\(rebases ? ", base = v.revision + 1" : ""),
+                owner = CASE WHEN \(isSingle("v.owner")) THEN excluded.owner ELSE v.owner END
             RETURNING v.revision, v.epoch, v.base
         )
         """

@@ -25,7 +25,7 @@ extension ConversationStatements {
         var parameters = turnParameters(of: opening, owner: owner, count: 13)
         parameters.append(.int8(size))
         parameters.append(.int8(limit))
-        parameters.append(ConversationRevision.owner(of: opening.conversation))
+        parameters.append(ConversationRevision.owner(of: opening))
         parameters.append(UsageStatements.mark(of: opening.meter))
         return Query(openTurnStatement, parameters: parameters)
     }
@@ -100,7 +100,7 @@ extension ConversationStatements {
             parameters: turnParameters(of: opening, owner: owner, count: 19) + [
                 parent, parentID, opening.key.map { .text($0.text) } ?? .null,
                 opening.key.map { .bytes($0.digest) } ?? .null, .int8(keyLifetime.components.seconds), .int8(size),
-                .int8(limit), ConversationRevision.owner(of: opening.conversation),
+                .int8(limit), ConversationRevision.owner(of: opening),
                 .boolean(opening.whenBusy == .refuse), UsageStatements.mark(of: opening.meter),
             ])
     }

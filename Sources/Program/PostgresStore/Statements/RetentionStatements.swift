@@ -86,25 +86,43 @@ enum RetentionStatements {
         Query(expireStatelessStatement, .int8(limit), .int8(age.microseconds))
     }
 
-    // The condition on `owner` is that of the index.
     private static let expireStatelessStatement = Statement(
         "expire_stateless", .int8, .int8,
-        sql: """
-            WITH old AS MATERIALIZED (
-                SELECT v.appid FROM chatterd_conversations v
-                WHERE right(v.owner, 1) = E'\\x1E' AND v.updated_at < now() - $2 * interval '1 microsecond'
-                    AND NOT EXISTS (
-                        SELECT FROM chatts s WHERE s.appid = v.appid AND s.turn = s.seq AND s.state = 'streaming')
-                ORDER BY v.appid LIMIT $1 FOR UPDATE SKIP LOCKED
-            ), gone AS (
-                DELETE FROM chatts c USING old o WHERE c.appid = o.appid
-            ), removed AS (
-                DELETE FROM chatterd_conversations v USING old o WHERE v.appid = o.appid RETURNING v.appid
-            )
-            SELECT count(*) FROM removed
-            """
+        sql: removal(of: "right(v.owner, 1) = E'\\x1E'", after: "v.updated_at", by: "v.appid")
     ) { row in
         row.nextInt()
+    }
+
+    /// Removes single requests that nothing has followed for an age, at most `limit`. Lists order them by periods of ten minutes.
+    ///
+    /// - Returns: the number of removed requests.
+    static func expireSingles(limit: Int, age: Duration) -> Query<Int> {
+        Query(expireSinglesStatement, .int8(limit), .int8(age.microseconds))
+    }
+
+    private static let expireSinglesStatement = Statement(
+        "expire_singles", .int8, .int8,
+        sql: removal(of: ConversationRevision.isSingle("v.owner"), after: "v.changed_in", by: "v.changed_in")
+    ) { row in
+        row.nextInt()
+    }
+
+    /// The removal of conversations `v` that meet a condition, which an index has, and whose replies are over.
+    private static func removal(of condition: String, after time: String, by order: String) -> String {
+        """
+        WITH old AS MATERIALIZED (
+            SELECT v.appid FROM chatterd_conversations v
+            WHERE \(condition) AND \(time) < now() - $2 * interval '1 microsecond'
+                AND NOT EXISTS (
+                    SELECT FROM chatts s WHERE s.appid = v.appid AND s.turn = s.seq AND s.state = 'streaming')
+            ORDER BY \(order) LIMIT $1 FOR UPDATE SKIP LOCKED
+        ), gone AS (
+            DELETE FROM chatts c USING old o WHERE c.appid = o.appid
+        ), removed AS (
+            DELETE FROM chatterd_conversations v USING old o WHERE v.appid = o.appid RETURNING v.appid
+        )
+        SELECT count(*) FROM removed
+        """
     }
 
     /// Removes expired idempotency keys, at most `limit`.

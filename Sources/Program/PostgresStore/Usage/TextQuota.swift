@@ -222,12 +222,12 @@ public final class TextQuota: Sendable {
         row.nextInt()
     }
 
-    // The lists know stateless conversations by another text.
+    // The lists know stateless conversations and single requests by other texts.
     private static let sizeOfPerson = Statement(
         "text_of_person", .text, returnsBinary: true,
         sql: """
             SELECT coalesce(sum(\(sizeOfConversation)), 0)::bigint FROM chatterd_conversations v
-            WHERE v.owner IN ($1, $1 || E'\\x1E')
+            WHERE v.owner IN ($1, $1 || E'\\x1D', $1 || E'\\x1E')
             """
     ) { row in
         row.nextInt()

@@ -105,12 +105,13 @@ struct DoorMemory: Sendable {
             return Place(conversation: conversation, beginning: beginning)
         case .known(let conversation) where conversation.owner == owner: beginning.conversation = conversation
         case nil:
+            asked.chat.isSingle = chat == nil
             // Another request of the chat may begin the conversation at the same time, and is a branch then.
             if let chat {
                 beginning.conversation = ConversationKey(owner, name: chat)
                 beginning.parent = "start"
             }
-        case .known, .stored, .named: break
+        case .known, .stored, .named: asked.chat.isSingle = true
         }
         asked.chat.messages = beginning.messages
         asked.chat.parent = beginning.parent

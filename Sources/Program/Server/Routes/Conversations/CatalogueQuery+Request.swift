@@ -12,7 +12,7 @@ extension CatalogueQuery {
     /// The limit of the text of a search, in Unicode scalars.
     static let maximumSearchLength = 200
 
-    /// Reads the query items `limit`, `cursor` and `archived`.
+    /// Reads the query items `limit`, `cursor`, `archived` and `requests`.
     ///
     /// - Throws: `invalidRequest`; `forbidden` for the app of another credential.
     init(_ request: Request, _ principal: Principal) throws(RelayError) {
@@ -29,6 +29,12 @@ extension CatalogueQuery {
                 throw RelayError(.invalidRequest, "archived must be 0, 1 or all.")
             }
             self.archive = archive
+        }
+        if let text = request.head.target.queryItem("requests") {
+            guard text == "0" || text == "1" else {
+                throw RelayError(.invalidRequest, "requests must be 0 or 1.")
+            }
+            listsSingles = text == "1"
         }
         if let text = request.head.target.queryItem("cursor") {
             guard let position = CataloguePosition(parsing: text) else {

@@ -105,6 +105,13 @@ struct OllamaTests {
         #expect(text { encoder.keepAlive(to: &$0) } == " ")
     }
 
+    /// GitHub Copilot compares the numbers with 0.6.4.
+    @Test func versionOfTheAPIIsThatOfARecentOllama() {
+        let numbers = OllamaDoor.apiVersion.split(separator: ".").map { Int($0) ?? -1 }
+        #expect(numbers.count == 3 && numbers.allSatisfy { $0 >= 0 })
+        #expect([0, 6, 4].lexicographicallyPrecedes(numbers))
+    }
+
     @Test func modelHasTheMembersThatClientsRead() {
         let model = DoorModel(name: "m:latest", context: 4096)
         let details =

@@ -3,6 +3,7 @@ import ChatterdTestSupport
 import Foundation
 import Testing
 
+@testable import ChatterdDialects
 @testable import ChatterdServer
 @testable import ChatterdServerTestSupport
 
@@ -119,7 +120,7 @@ import Testing
         try await onStage { stage in
             let head = try stage.send("HEAD", "/")
             #expect(head.status == 200)
-            #expect(try stage.send("GET", "/api/version").json["version"] as? String == Version.current)
+            #expect(try stage.send("GET", "/api/version").json["version"] as? String == OllamaDoor.apiVersion)
             #expect(try stage.send("HEAD", "/api/version").status == 200)
         }
     }

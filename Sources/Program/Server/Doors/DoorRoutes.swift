@@ -51,9 +51,9 @@ struct DoorRoutes: Sendable {
             try await passing.pass(request, responder, principal, as: translator, at: endpoint.path)
         case .change(let change): await ollamaModels.change(change, at: endpoint, request, responder, principal)
         case .refuse(let error): throw error
-        case .version:
+        case .version(let version):
             var body = ByteBuffer()
-            body.appendJSON { json in json.object { $0.member("version", Version.current) } }
+            body.appendJSON { json in json.object { $0.member("version", version) } }
             responder.respond(json: body)
         }
     }

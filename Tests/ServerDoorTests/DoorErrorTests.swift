@@ -95,6 +95,18 @@ import Testing
         }
     }
 
+    @Test(arguments: ["/v1/v1/chat/completions", "/v1/v1/models", "/v1/v1/none", "/v1/v1/messages"])
+    func baseURLWithItsEndTwiceIsExplained(_ path: String) async throws {
+        try await onStage { stage in
+            for answer in [try RawClient.post(port: stage.port, path, json: "{}"), try stage.send("GET", path)] {
+                #expect(answer.status == 404)
+                #expect(message(answer, at: path)?.contains("base URL ends with /v1 twice") == true, "\(answer.text)")
+            }
+            let claude = try stage.send("GET", path, fields: [("anthropic-version", "2023-06-01")])
+            #expect(claude.status == 404 && claude.json["type"] as? String == "error")
+        }
+    }
+
     @Test func ownPathsKeepTheirForm() async throws {
         try await onStage { stage in
             let answer = try stage.send("GET", "/none")

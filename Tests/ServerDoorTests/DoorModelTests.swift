@@ -104,6 +104,7 @@ import Testing
             #expect(try stage.send("GET", "/v1/models/tiny/").status == 200)
             let doubled = try stage.send("GET", "//v1/models")
             #expect(doubled.status == 404 && doubled.text.contains("two slashes in a row"), "\(doubled.text)")
+            #expect((doubled.json["error"] as? [String: Any])?["code"] as? String == "not_found")
         }
     }
 

@@ -24,13 +24,16 @@ extension Responder {
             respond(.noContent, fields: fields)
         case .wrongMethod(let allow, _):
             refuse(.methodNotAllowed(allow))
-        case .emptySegment where isPreflight, .doubledSlash where isPreflight, .notFound where isPreflight:
+        case .emptySegment where isPreflight, .doubledSlash where isPreflight, .repeatedSegment where isPreflight,
+            .notFound where isPreflight:
             // A page can read what is wrong with its path only if the preflight succeeds.
             respond(.noContent, fields: preflightFields(methods: Self.allMethods, for: request.fields))
         case .emptySegment:
             refuse(.emptySegment)
         case .doubledSlash:
             refuse(.doubledSlash)
+        case .repeatedSegment(let segment):
+            refuse(.repeatedSegment(segment))
         case .notFound:
             refuse(.notFound(suggestion: router.nearestPattern(to: request.head.target.path)))
         }

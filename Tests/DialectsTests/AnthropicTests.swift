@@ -129,6 +129,19 @@ struct AnthropicTests {
         )
     }
 
+    @Test(arguments: [
+        (#""stop_reason":"END""#, "stop", #""stop_reason":"stop_sequence","stop_sequence":"END""#),
+        (#""stop_reason":"\"\n""#, "stop", #""stop_reason":"stop_sequence","stop_sequence":"\"\n""#),
+        (#""stop_reason":"""#, "stop", #""stop_reason":"end_turn","stop_sequence":null"#),
+        (#""stop_reason":128009"#, "stop", #""stop_reason":"end_turn","stop_sequence":null"#),
+        (#""stop_reason":"END""#, "length", #""stop_reason":"max_tokens","stop_sequence":null"#),
+    ])
+    func sequenceAtWhichTheModelStoppedIsNamed(_ member: String, _ reason: String, _ expected: String) {
+        let line = String(last(reason: reason).dropLast()) + ",\(member)}"
+        #expect(encodeWhole("a", last: line, by: AnthropicMessages()).contains(expected))
+        #expect(stream([token(#""content":"a""#), line], by: AnthropicMessages()).contains(expected))
+    }
+
     @Test func faultAndKeepAliveAreEvents() {
         var encoder = AnthropicMessages().makeEncoder(context())
         #expect(

@@ -149,11 +149,17 @@ struct AnthropicEventEncoder: AnswerEncoder {
             end = (parts.promptTokens, parts.answerTokens, parts.isCut)
         }
         change(to: .none, in: &buffer)
-        let reason = AnthropicMessages.stopReason(isCut: end.isCut, hasCalls: calls > 0)
+        let stop = AnthropicStop(ending.lastEvent, isCut: end.isCut, hasCalls: calls > 0)
         append("message_delta", to: &buffer) { buffer in
             buffer.append("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"")
-            buffer.append(utf8: reason)
-            buffer.append("\",\"stop_sequence\":null},\"usage\":{\"input_tokens\":")
+            buffer.append(utf8: stop.reason)
+            buffer.append("\",\"stop_sequence\":")
+            if let sequence = stop.sequence {
+                buffer.append(jsonString: sequence)
+            } else {
+                buffer.append("null")
+            }
+            buffer.append("},\"usage\":{\"input_tokens\":")
             buffer.append(decimal: end.promptTokens)
             buffer.append(",\"output_tokens\":")
             buffer.append(decimal: end.answerTokens)

@@ -95,7 +95,7 @@ struct AnthropicMessages: ChatTranslator {
 
     func append(_ answer: WholeAnswer, _ context: AnswerContext, to body: inout ByteBuffer) {
         let end = answer.end
-        let reason = Self.stopReason(isCut: end.isCut, hasCalls: !answer.toolCalls.isEmpty)
+        let stop = AnthropicStop(answer.lastLine, isCut: end.isCut, hasCalls: !answer.toolCalls.isEmpty)
         body.appendJSON { json in
             json.object { json in
                 json.member("id", "msg_\(context.reply)")
@@ -103,9 +103,8 @@ struct AnthropicMessages: ChatTranslator {
                 json.member("role", "assistant")
                 json.member("model", context.model)
                 json.array("content") { Self.write(answer, context, to: &$0) }
-                json.member("stop_reason", reason)
-                json.name("stop_sequence")
-                json.null()
+                json.member("stop_reason", stop.reason)
+                json.member("stop_sequence", orNull: stop.sequence)
                 json.object("usage") { usage in
                     usage.member("input_tokens", end.promptTokens)
                     usage.member("output_tokens", end.answerTokens)
@@ -143,10 +142,6 @@ struct AnthropicMessages: ChatTranslator {
             }
             index += 1
         }
-    }
-
-    static func stopReason(isCut: Bool, hasCalls: Bool) -> String {
-        isCut ? "max_tokens" : hasCalls ? "tool_use" : "end_turn"
     }
 }
 

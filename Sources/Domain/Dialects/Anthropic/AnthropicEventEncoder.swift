@@ -44,8 +44,7 @@ struct AnthropicEventEncoder: AnswerEncoder {
                         message.null()
                         // The counts are known at the end, and are in `message_delta`.
                         message.object("usage") { usage in
-                            usage.member("input_tokens", 0)
-                            usage.member("output_tokens", 0)
+                            AnthropicMessages.write(input: context.estimatedTokens, output: 0, to: &usage)
                         }
                     }
                 }
@@ -160,7 +159,7 @@ struct AnthropicEventEncoder: AnswerEncoder {
                 buffer.append("null")
             }
             buffer.append("},\"usage\":{\"input_tokens\":")
-            buffer.append(decimal: end.promptTokens)
+            buffer.append(decimal: context.inputTokens(counted: end.promptTokens))
             buffer.append(",\"output_tokens\":")
             buffer.append(decimal: end.answerTokens)
             buffer.append("}}")

@@ -60,7 +60,9 @@ struct AnthropicMessages: ChatTranslator {
             try metadata.require(only: ["user_id"], in: "metadata.")
             if let user = metadata["user_id"] { draft.pass("user", user.json) }
         }
-        return DoorRequest(try draft.finish())
+        var request = DoorRequest(try draft.finish())
+        request.estimatedTokens = request.chat.estimatedTokens
+        return request
     }
 
     private static func translateThinking(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
@@ -106,11 +108,19 @@ struct AnthropicMessages: ChatTranslator {
                 json.member("stop_reason", stop.reason)
                 json.member("stop_sequence", orNull: stop.sequence)
                 json.object("usage") { usage in
-                    usage.member("input_tokens", end.promptTokens)
-                    usage.member("output_tokens", end.answerTokens)
+                    Self.write(
+                        input: context.inputTokens(counted: end.promptTokens), output: end.answerTokens, to: &usage)
                 }
             }
         }
+    }
+
+    /// Writes the members of `usage`. Model servers do not say what they had in a cache.
+    static func write(input: Int, output: Int, to usage: inout JSONWriter) {
+        usage.member("input_tokens", input)
+        usage.member("cache_creation_input_tokens", 0)
+        usage.member("cache_read_input_tokens", 0)
+        usage.member("output_tokens", output)
     }
 
     private static func write(_ answer: WholeAnswer, _ context: AnswerContext, to content: inout JSONWriter) {
@@ -143,6 +153,11 @@ struct AnthropicMessages: ChatTranslator {
             index += 1
         }
     }
+}
+
+extension AnswerContext {
+    /// The tokens of the prompt as the model server has counted them; the estimate if it has not.
+    func inputTokens(counted: Int) -> Int { counted > 0 ? counted : estimatedTokens }
 }
 
 extension ByteBuffer {

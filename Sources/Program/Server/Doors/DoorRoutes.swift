@@ -120,6 +120,7 @@ struct DoorRoutes: Sendable {
         request.body.release()
         var form = AnswerForm(translator, isStreamed: asked.chat.stream)
         (form.model, form.includesUsage, form.kept) = (model, asked.includesUsage, kept)
+        form.estimatedTokens = asked.estimatedTokens
         form.conversation = named.flatMap { $0.isStateless ? nil : $0.name }
         form.isBackground = asked.isBackground
         let watch = service.watch(principal)
@@ -186,14 +187,9 @@ struct DoorRoutes: Sendable {
     private func count(
         _ request: Request, _ responder: Responder, _ translator: any ChatTranslator
     ) async throws(RelayError) {
-        let chat = try await translate(request, translator).chat
-        let bytes =
-            chat.messages.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
-            + chat.passThrough.reduce(0) { $0 + ($1.key == "tools" ? $1.value.count : 0) }
+        let tokens = try await translate(request, translator).estimatedTokens
         var body = ByteBuffer()
-        body.appendJSON { json in
-            json.object { $0.member("input_tokens", Int(Double(bytes) / ContextWindow.usualBytesPerToken) + 1) }
-        }
+        body.appendJSON { json in json.object { $0.member("input_tokens", tokens) } }
         responder.respond(json: body)
     }
 

@@ -80,6 +80,19 @@ struct AnthropicTests {
         #expect(fault?.parameter == parameter && fault?.code == .invalidRequest)
     }
 
+    @Test(arguments: ["4096", "4096.0", "4.096e3"])
+    func limitIsAWholeNumberInAnySpelling(_ limit: String) throws {
+        let body = #"{"max_tokens":\#(limit),"messages":[{"role":"user","content":"Hi"}]}"#
+        #expect(try summary(body, by: AnthropicMessages()).last == #"options={"num_predict":4096}"#)
+    }
+
+    @Test(arguments: ["0", "0.0", "-1", "4096.5", "1e400", "-1e400", "9223372036854775808", "\"9\"", "true"])
+    func limitThatIsNoWholeNumberIsRefused(_ limit: String) {
+        let body = #"{"max_tokens":\#(limit),"messages":[{"role":"user","content":"Hi"}]}"#
+        let fault = #expect(throws: RelayError.self) { try AnthropicMessages().request(Array(body.utf8)) }
+        #expect(fault?.parameter == "max_tokens")
+    }
+
     @Test func countNeedsNoLimit() throws {
         let body = #"{"model":"m","messages":[{"role":"user","content":"Hi"}]}"#
         #expect(try AnthropicMessages(isCount: true).request(Array(body.utf8)).chat.messages.count == 1)

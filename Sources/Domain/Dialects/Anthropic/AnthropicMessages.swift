@@ -40,10 +40,10 @@ struct AnthropicMessages: ChatTranslator {
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
         if let limit = members["max_tokens"] {
-            guard let number = limit.integer, number > 0 else {
+            guard let number = limit.wholeNumber, number > 0 else {
                 throw .wrongType("max_tokens", "a whole number above 0")
             }
-            draft.option("num_predict", limit.json)
+            draft.option("num_predict", Array(String(number).utf8))
         } else if !isCount {
             throw .invalid("max_tokens: Field required", "max_tokens")
         }

@@ -79,7 +79,12 @@ import Testing
             for body in [#"{"model":"tiny"}"#, #"{"name":"tiny","verbose":true}"#] {
                 let answer = try RawClient.post(port: stage.port, "/api/show", json: body)
                 #expect(answer.json["capabilities"] as? [String] == ["completion", "tools"], "\(answer.text)")
+                let info = try #require(answer.json["model_info"] as? [String: Any])
+                #expect(info["general.architecture"] as? String == "unknown" && info.count == 2)
+                #expect(info["unknown.context_length"] as? Int == 4_096)
             }
+            let described = try stage.send("GET", "/v1/models/tiny").json
+            #expect(described["context_length"] as? Int == 4_096 && described["max_model_len"] as? Int == 4_096)
             let missing = try RawClient.post(port: stage.port, "/api/show", json: #"{"model":"none"}"#)
             #expect(missing.status == 404 && missing.json["error"] as? String == "model 'none' not found")
         }

@@ -40,7 +40,7 @@ struct OpenAIEmbeddings: PassTranslator {
             return
         }
         switch input.elements(first: 1)?.first?.kind {
-        case .number, .array: throw tokens
+        case .number?, .array?: throw tokens
         default: break
         }
         guard let texts = input.elements(atMost: countLimit), !texts.isEmpty else {
@@ -52,7 +52,8 @@ struct OpenAIEmbeddings: PassTranslator {
     /// LangChain cuts texts into tokens of OpenAI's models, unless it is told not to.
     private static let tokens = RelayError.unsupported(
         "input",
-        "the model server of this model takes texts, and no tokens. With LangChain, set check_embedding_ctx_length=False.")
+        "the model server of this model takes texts, and no tokens. With LangChain, set check_embedding_ctx_length=False."
+    )
 
     func makeEncoder(
         for body: [UInt8], at kind: UpstreamDescription.Kind, _ context: PassContext

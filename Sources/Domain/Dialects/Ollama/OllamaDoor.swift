@@ -25,7 +25,7 @@ struct OllamaDoor: DoorDialect {
     }
 
     /// The version of Ollama's API that the door has, not that of chatterd. Clients compare its numbers: GitHub Copilot refuses everything
-    /// below 0.6.4 (microsoft/vscode#282931). It is the Ollama that the paths and members of this folder were compared with.
+    /// below 0.6.4 (microsoft/vscode#282931), and needs numbers alone. It is the version that the tests' Ollama reports.
     static let apiVersion = "0.32.15"
 
     private static let noFiles = RelayError.invalid(

@@ -42,6 +42,36 @@ struct JSONSliceTests {
         #expect(try member(json).integer == nil)
     }
 
+    @Test(
+        arguments: [
+            ("4096", 4_096), ("4096.0", 4_096), ("4.096e3", 4_096), ("4.096E+3", 4_096), ("40960e-1", 4_096),
+            ("-1", -1), ("-1.0", -1), ("-10e-1", -1), ("0", 0), ("-0.0", 0), ("0e999999999999999999999", 0),
+            ("0.000e-9", 0), ("1e18", 1_000_000_000_000_000_000), ("1000e-3", 1), ("0.001e3", 1), ("12.50e1", 125),
+            ("9223372036854775807", Int.max), ("9223372036854775807.0", Int.max), ("-9223372036854775808", Int.min),
+            ("9223372036854775808", nil), ("9.223372036854775808e18", nil), ("-9223372036854775809", nil),
+            ("1e19", nil), ("1e400", nil), ("-1e400", nil), ("1e-400", nil), ("1e99999999999999999999999", nil),
+            ("1e-99999999999999999999999", nil), ("1.5", nil), ("4096.5", nil), ("1e-1", nil), ("0.1", nil),
+            ("12.5", nil), ("\"4096\"", nil), ("true", nil), ("[1]", nil), ("{}", nil),
+        ] as [(String, Int?)])
+    func wholeNumberMayHaveAPoint(_ json: String, _ number: Int?) throws {
+        #expect(try member(json).wholeNumber == number)
+    }
+
+    @Test func wholeNumberOfManyDigitsIsRead() throws {
+        let zeros = String(repeating: "0", count: 100_000)
+        #expect(try member("7." + zeros).wholeNumber == 7)
+        #expect(try member("0." + zeros + "7e100001").wholeNumber == 7)
+        #expect(try member("7" + zeros + "e-100000").wholeNumber == 7)
+        #expect(try member("7" + zeros).wholeNumber == nil)
+        #expect(try member("7." + zeros + "1").wholeNumber == nil)
+    }
+
+    @Test(arguments: PeerNumber.all)
+    func wholeNumberOfAnIntegerIsTheSame(_ number: PeerNumber) throws {
+        let value = try member(number.text)
+        #expect(value.wholeNumber == value.integer)
+    }
+
     @Test(arguments: PeerNumber.all)
     func numberOutOfBoundsIsNoCount(_ number: PeerNumber) throws {
         #expect(try member(number.text).count == number.count)

@@ -14,7 +14,7 @@ import Testing
         #expect(configuration.server.listen == HostAndPort(host: "127.0.0.1", port: 8080))
         #expect(configuration.server.tls == nil)
         #expect(configuration.server.shards >= 1)
-        #expect(configuration.http.body.body == 8 << 20)
+        #expect(configuration.http.body.body == 32 << 20)
         #expect(configuration.http.idle == .seconds(75))
         #expect(configuration.relay.disconnectGrace == .seconds(30))
         #expect(configuration.upstreams.defaults.limits == GenerationLimits())
@@ -131,7 +131,7 @@ import Testing
     }
 
     @Test func emptyVariableCountsAsAbsent() throws {
-        #expect(try configuration(["CHATTERD_BODY_LIMIT": "", "CHATTERD_SHARDS": ""]).http.body.body == 8 << 20)
+        #expect(try configuration(["CHATTERD_BODY_LIMIT": "", "CHATTERD_SHARDS": ""]).http.body.body == 32 << 20)
     }
 
     @Test(arguments: [

@@ -93,6 +93,19 @@ struct AnthropicTests {
         #expect(fault?.parameter == parameter && fault?.code == .invalidRequest)
     }
 
+    @Test(arguments: ["4096", "4096.0", "4.096e3"])
+    func limitIsAWholeNumberInAnySpelling(_ limit: String) throws {
+        let body = #"{"max_tokens":\#(limit),"messages":[{"role":"user","content":"Hi"}]}"#
+        #expect(try summary(body, by: AnthropicMessages()).last == #"options={"num_predict":4096}"#)
+    }
+
+    @Test(arguments: ["0", "0.0", "-1", "4096.5", "1e400", "-1e400", "9223372036854775808", "\"9\"", "true"])
+    func limitThatIsNoWholeNumberIsRefused(_ limit: String) {
+        let body = #"{"max_tokens":\#(limit),"messages":[{"role":"user","content":"Hi"}]}"#
+        let fault = #expect(throws: RelayError.self) { try AnthropicMessages().request(Array(body.utf8)) }
+        #expect(fault?.parameter == "max_tokens")
+    }
+
     @Test func countNeedsNoLimit() throws {
         let body = #"{"model":"m","messages":[{"role":"user","content":"Hi"}]}"#
         #expect(try AnthropicMessages(isCount: true).request(Array(body.utf8)).chat.messages.count == 1)
@@ -116,7 +129,7 @@ struct AnthropicTests {
         }
         func stop(_ index: Int) -> String { event("content_block_stop", #","index":\#(index)"#) }
         let message =
-            #"{"id":"msg_\#(replyID)","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":0,"output_tokens":0}}"#
+            #"{"id":"msg_\#(replyID)","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":3,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":0}}"#
         let expected = [
             event("message_start", #","message":\#(message)"#),
             start(0, #""type":"thinking","thinking":"","signature":"""#),
@@ -131,15 +144,59 @@ struct AnthropicTests {
             ),
             event("message_stop", ""),
         ]
-        #expect(stream(lines, by: AnthropicMessages()) == expected.joined())
+        #expect(stream(lines, by: AnthropicMessages(), estimate: 3) == expected.joined())
     }
 
     @Test func wholeAnswerIsAMessage() {
         let calls = #"{"id":"t1","function":{"name":"f","arguments":{"a":1}}}"#
         #expect(
             encodeWhole("a", thinking: "hm", calls: calls, last: last(reason: "length"), by: AnthropicMessages())
-                == #"{"id":"msg_\#(replyID)","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm","signature":""},{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}],"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":5,"output_tokens":7}}"#
+                == #"{"id":"msg_\#(replyID)","type":"message","role":"assistant","model":"m","content":[{"type":"thinking","thinking":"hm","signature":""},{"type":"text","text":"a"},{"type":"tool_use","id":"t1","name":"f","input":{"a":1}}],"stop_reason":"max_tokens","stop_sequence":null,"usage":{"input_tokens":5,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":7}}"#
         )
+    }
+
+    @Test func estimateStandsForACountThatTheModelServerHasNot() {
+        let line = last().replacing(#","prompt_eval_count":5"#, with: "")
+        #expect(encodeWhole("a", last: line, by: AnthropicMessages(), estimate: 3).contains(#""input_tokens":3,"#))
+        #expect(
+            stream([token(#""content":"a""#), line], by: AnthropicMessages(), estimate: 3)
+                .contains(#""usage":{"input_tokens":3,"output_tokens":7}"#))
+    }
+
+    private func estimate(_ members: String, isCount: Bool = false) throws -> Int {
+        let body = #"{"model":"m","max_tokens":9,\#(members)}"#
+        return try AnthropicMessages(isCount: isCount).request(Array(body.utf8)).estimatedTokens
+    }
+
+    @Test func tokensAreEstimatedFromTextsToolsAndImages() throws {
+        func messages(_ content: String) -> String { #""messages":[{"role":"user","content":\#(content)}]"# }
+        let text = String(repeating: "word ", count: 700)
+        #expect(try estimate(messages(#""""#)) == 1)
+        #expect(try estimate(messages(#""\#(text)""#)) == 1_001)
+        #expect(try estimate(messages(#""""#) + #","system":"\#(text)""#) == 1_001)
+        #expect(try estimate(messages(#""\#(text)""#), isCount: true) == 1_001)
+        let tool = #","tools":[{"name":"f","description":"\#(text)","input_schema":{}}]"#
+        #expect(try (1_001...1_050).contains(estimate(messages(#""""#) + tool)))
+        // The bytes of an image say nothing about its tokens.
+        for size in [4, 400_000] {
+            let data = String(repeating: "A", count: size)
+            let image = #"{"type":"image","source":{"type":"base64","media_type":"image/png","data":"\#(data)"}}"#
+            #expect(try (1_025...1_050).contains(estimate(messages("[\(image)]"))))
+            #expect(try (2_049...2_074).contains(estimate(messages("[\(image),\(image)]"))))
+        }
+    }
+
+    @Test(arguments: [
+        (#""stop_reason":"END""#, "stop", #""stop_reason":"stop_sequence","stop_sequence":"END""#),
+        (#""stop_reason":"\"\n""#, "stop", #""stop_reason":"stop_sequence","stop_sequence":"\"\n""#),
+        (#""stop_reason":"""#, "stop", #""stop_reason":"end_turn","stop_sequence":null"#),
+        (#""stop_reason":128009"#, "stop", #""stop_reason":"end_turn","stop_sequence":null"#),
+        (#""stop_reason":"END""#, "length", #""stop_reason":"max_tokens","stop_sequence":null"#),
+    ])
+    func sequenceAtWhichTheModelStoppedIsNamed(_ member: String, _ reason: String, _ expected: String) {
+        let line = String(last(reason: reason).dropLast()) + ",\(member)}"
+        #expect(encodeWhole("a", last: line, by: AnthropicMessages()).contains(expected))
+        #expect(stream([token(#""content":"a""#), line], by: AnthropicMessages()).contains(expected))
     }
 
     @Test func faultAndKeepAliveAreEvents() {

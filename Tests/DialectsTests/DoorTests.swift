@@ -13,6 +13,7 @@ struct DoorTests {
             ("/api/chat", Door.ollama), ("/api", .ollama), ("/api/none", .ollama), ("/v1/models", .openAI),
             ("/v1", .openAI), ("/v1/messages", .anthropic), ("/v1/messages/count_tokens", .anthropic),
             ("/apix", nil), ("/v1x", nil), ("/llmchat", nil), ("/", nil), ("/v1/messagesx", .openAI),
+            ("//v1/models", .openAI), ("//v1/messages", .anthropic), ("//api/chat", .ollama), ("//", nil), ("", nil),
         ] as [(String, Door?)])
     func pathLeadsToItsDoor(_ path: String, _ door: Door?) {
         #expect(Door(path: path, namesAnthropic: false) == door)

@@ -105,6 +105,13 @@ struct OllamaTests {
         #expect(text { encoder.keepAlive(to: &$0) } == " ")
     }
 
+    /// GitHub Copilot compares the numbers with 0.6.4.
+    @Test func versionOfTheAPIIsThatOfARecentOllama() {
+        let numbers = OllamaDoor.apiVersion.split(separator: ".").map { Int($0) ?? -1 }
+        #expect(numbers.count == 3 && numbers.allSatisfy { $0 >= 0 })
+        #expect([0, 6, 4].lexicographicallyPrecedes(numbers))
+    }
+
     @Test func modelHasTheMembersThatClientsRead() {
         let model = DoorModel(name: "m:latest", context: 4096)
         let details =
@@ -118,5 +125,28 @@ struct OllamaTests {
         #expect(text { OllamaRunningModels().append([model], to: &$0) } == #"{"models":[]}"#)
         #expect(
             text { OllamaModelDetails().append(model, to: &$0) }.contains(#""capabilities":["completion","tools"]"#))
+    }
+
+    @Test func contextLengthOfAModelIsUnderItsArchitecture() {
+        func shown(_ model: DoorModel) -> String { text { OllamaModelDetails().append(model, to: &$0) } }
+        #expect(
+            shown(DoorModel(name: "m", context: 131_072))
+                .contains(#""model_info":{"general.architecture":"unknown","unknown.context_length":131072},"#))
+        let unknown = shown(DoorModel(name: "m"))
+        #expect(unknown.contains(#""model_info":{"general.architecture":"unknown"},"#))
+        #expect(!unknown.contains("context_length"))
+        var installed = InstalledModel()
+        installed.family = "llama"
+        #expect(
+            shown(DoorModel(name: "m", context: 8, installed: installed))
+                .contains(#""model_info":{"general.architecture":"llama","llama.context_length":8},"#))
+    }
+
+    @Test func contextLengthThatIsUnknownIsAbsentFromAllLists() {
+        let listers: [any ModelLister] = [OllamaModels(), OpenAIModels(), AnthropicModels()]
+        for lister in listers {
+            let list = text { lister.append([DoorModel(name: "m")], to: &$0) }
+            for name in ["context_length", "max_model_len", "max_input_tokens"] { #expect(!list.contains(name)) }
+        }
     }
 }

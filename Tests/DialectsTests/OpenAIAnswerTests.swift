@@ -90,7 +90,7 @@ struct OpenAIAnswerTests {
     @Test func modelsAreAList() {
         #expect(
             text { OpenAIModels().append([DoorModel(name: "m", context: 4096)], to: &$0) }
-                == #"{"object":"list","data":[{"id":"m","object":"model","created":0,"owned_by":"chatterd","max_model_len":4096}]}"#
+                == #"{"object":"list","data":[{"id":"m","object":"model","created":0,"owned_by":"chatterd","context_length":4096,"max_model_len":4096}]}"#
         )
     }
 }

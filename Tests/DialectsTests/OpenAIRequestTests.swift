@@ -21,6 +21,22 @@ struct OpenAIRequestTests {
                 == #"options={"num_predict":8,"stop":["a","b"]}"#)
     }
 
+    @Test(arguments: ["max_tokens", "max_completion_tokens"])
+    func limitIsAboveZeroOrNone(_ name: String) throws {
+        for (limit, number) in [("9", 9), ("9.0", 9), ("9e2", 900)] {
+            #expect(try read(#","\#(name)":\#(limit)"#)[1] == #"options={"num_predict":\#(number)}"#)
+        }
+        for limit in ["-1", "-1.0", "null"] {
+            #expect(try read(#","\#(name)":\#(limit)"#) == ["user: Hi"])
+        }
+        for limit in ["0", "-2", "0.5", "1e400", "9223372036854775808", #""9""#, "true"] {
+            let fault = #expect(throws: RelayError.self) { try read(#","\#(name)":\#(limit)"#) }
+            #expect(fault?.parameter == name)
+            #expect(fault?.message == "\(name) must be a whole number above 0, or -1 for no limit.")
+        }
+        #expect(try read(#","max_tokens":9,"max_completion_tokens":-1"#) == ["user: Hi"])
+    }
+
     /// Ollama refuses a call whose arguments are no object, and would do so at each later turn.
     @Test(arguments: [
         (#""{\"a\":1}""#, #"{"a":1}"#), (#"{"a":1}"#, #"{"a":1}"#), ("null", "{}"), (#""""#, "{}"), (#"" \n""#, "{}"),

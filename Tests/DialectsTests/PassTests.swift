@@ -163,10 +163,20 @@ struct PassTests {
                 OpenAIEmbeddings()) == #"{"model":"u:latest","input":["a","b"],"dimensions":2,"user":"u"}"#)
     }
 
-    @Test(arguments: ["{}", #"{"input":[]}"#, #"{"input":[1,2]}"#, #"{"input":[[1]]}"#, #"{"input":{}}"#])
+    @Test(arguments: [
+        "{}", #"{"input":""}"#, #"{"input":[]}"#, #"{"input":[1,2]}"#, #"{"input":[[1]]}"#, #"{"input":{}}"#,
+        #"{"input":["a",1]}"#, #"{"input":null}"#,
+    ])
     func inputThatIsNoTextIsRefused(_ body: String) throws {
         let fault = #expect(throws: RelayError.self) { try ollamaBody(body, OpenAIEmbeddings()) }
         #expect(fault?.parameter == "input")
+    }
+
+    @Test(arguments: ["[[9906,1917]]", "[9906,1917]", "[" + String(repeating: "7,", count: 5_000) + "7]"])
+    func refusalOfTokensNamesTheOptionOfLangChain(_ input: String) {
+        let body = #"{"model":"m","input":\#(input)}"#
+        let fault = #expect(throws: RelayError.self) { try ollamaBody(body, OpenAIEmbeddings()) }
+        #expect(fault?.message.contains("check_embedding_ctx_length=False") == true)
     }
 
     @Test func unknownEncodingIsRefused() throws {

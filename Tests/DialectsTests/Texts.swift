@@ -11,19 +11,23 @@ func text(_ write: (inout ByteBuffer) -> Void) -> String {
     return buffer.string
 }
 
-/// The context of the answers in transcripts.
-func context(usage: Bool = false) -> AnswerContext {
-    AnswerContext(
+/// The context of the answers in transcripts; `estimate` are the estimated tokens of the prompt.
+func context(usage: Bool = false, estimate: Int = 0) -> AnswerContext {
+    var context = AnswerContext(
         reply: ReplyID(high: 0x1111_1111_2222_3333, low: 0x4444_5555_5555_5555), model: "m",
         createdAt: 1_700_000_000_000_000_000, includesUsage: usage)
+    context.estimatedTokens = estimate
+    return context
 }
 
 /// The id in transcripts.
 let replyID = "11111111-2222-3333-4444-555555555555"
 
 /// The stream that an encoder writes for lines, of which the last one ends the answer.
-func stream(_ lines: [String], by translator: any ChatTranslator, usage: Bool = false) -> String {
-    var encoder = translator.makeEncoder(context(usage: usage))
+func stream(
+    _ lines: [String], by translator: any ChatTranslator, usage: Bool = false, estimate: Int = 0
+) -> String {
+    var encoder = translator.makeEncoder(context(usage: usage, estimate: estimate))
     return text { buffer in
         encoder.begin(to: &buffer)
         for line in lines.dropLast() {
@@ -36,7 +40,8 @@ func stream(_ lines: [String], by translator: any ChatTranslator, usage: Bool = 
 
 /// An answer that is not streamed. The texts are not escaped.
 func encodeWhole(
-    _ text: String, thinking: String = "", calls: String = "", last: String, by translator: any ChatTranslator
+    _ text: String, thinking: String = "", calls: String = "", last: String, by translator: any ChatTranslator,
+    estimate: Int = 0
 ) -> String {
     func buffer(_ text: String) -> ByteBuffer {
         var buffer = ByteBuffer()
@@ -46,7 +51,7 @@ func encodeWhole(
     let answer = WholeAnswer(
         text: buffer(text), thinking: buffer(thinking), toolCalls: buffer(calls), lastLine: Array(last.utf8))
     var body = ByteBuffer()
-    translator.append(answer, context(), to: &body)
+    translator.append(answer, context(estimate: estimate), to: &body)
     return body.string
 }
 

@@ -7,10 +7,15 @@ struct BrowserPolicyTests {
     private static let policy = BrowserPolicy(
         hosts: Set(["chat.example"].compactMap { HostName($0) }),
         origins: Set(
-            ["https://app.example", "http://localhost:3000", "capacitor://localhost"].compactMap {
+            (["https://app.example", "http://localhost:3000"] + Self.originsOfApps).compactMap {
                 WebOrigin(parsing: $0)
             })
     )
+    /// The origins of programs that show a page in a window of their own.
+    private static let originsOfApps = [
+        "capacitor://localhost", "tauri://localhost", "app://obsidian.md", "vscode-webview://x",
+        "chrome-extension://hnjbmnhgoeamfegkgcbkeibncnppgbnp",
+    ]
 
     private func verdict(
         host: String?, _ fields: Fields = [:], isSecure: Bool = false, policy: BrowserPolicy = Self.policy
@@ -82,12 +87,41 @@ struct BrowserPolicyTests {
         #expect(try verdict(host: host, [.origin: origin, .secFetchSite: "same-origin"]) == .refused(.foreignOrigin))
     }
 
-    @Test(arguments: ["https://app.example", "http://localhost:3000", "capacitor://localhost"])
+    @Test(arguments: ["https://app.example", "http://localhost:3000"] + originsOfApps)
     func pageOfAListedOriginIsServedAndMayRead(origin: String) throws {
         let value = try #require(FieldValue(validating: origin))
         #expect(try verdict(host: "127.0.0.1:8080", [.origin: value]) == .shared(with: origin))
         #expect(
             try verdict(host: "127.0.0.1:8080", [.origin: value, .secFetchSite: "cross-site"]) == .shared(with: origin))
+    }
+
+    /// The fields that a preflight allows when it asks for some.
+    private func allowed(_ asked: String, beside fields: [FieldName] = []) throws -> String? {
+        let asked = try #require(FieldValue(validating: asked))
+        return BrowserPolicy(requestFields: fields)
+            .preflight(methods: "POST", for: [.accessControlRequestHeaders: asked])[.accessControlAllowHeaders]
+    }
+
+    @Test func fieldsThatAPreflightAsksForAreAllowed() throws {
+        #expect(
+            try allowed("Authorization,x-stainless-os , openai-beta,,traceparent", beside: [.authorization, .xAppID])
+                == "authorization, x-app-id, x-stainless-os, openai-beta, traceparent")
+        #expect(try allowed("a,A,a") == "a")
+        let policy = BrowserPolicy(requestFields: [.xAppID])
+        #expect(policy.preflight(methods: "POST", for: [:])[.accessControlAllowHeaders] == "x-app-id")
+    }
+
+    @Test(arguments: ["a b", "a:b", "\"a\"", "ä", "cookie", "X-Chatterd-Session"])
+    func fieldThatNoPageMaySendIsNotAllowed(_ name: String) throws {
+        #expect(try allowed("x-a,\(name),x-b") == "x-a, x-b")
+    }
+
+    @Test func fieldsOfAPreflightAreLimited() throws {
+        let names = (0..<BrowserPolicy.maximumAskedFields).map { "x-\($0)" }
+        #expect(try allowed((names + ["x-more"]).joined(separator: ",")) == names.joined(separator: ", "))
+        let long = String(repeating: "x", count: BrowserPolicy.maximumAskedBytes)
+        #expect(try allowed("\(long),y") == long)
+        #expect(try allowed("y,\(long)") == "y")
     }
 
     @Test func twoOriginsAreRefused() throws {

@@ -95,7 +95,9 @@ import Testing
                 let exchange = try client.readResponse()
                 #expect(exchange.status == status)
                 #expect(exchange["access-control-allow-origin"] == "https://app.example")
-                #expect(exchange["access-control-expose-headers"]?.contains("location") == true)
+                for name in ["location", "x-conversation-id", "x-ignored-members"] {
+                    #expect(exchange["access-control-expose-headers"]?.contains(name) == true, "\(name)")
+                }
                 #expect(exchange["access-control-allow-credentials"] == nil)
                 #expect(exchange["vary"] == "origin")
             }
@@ -124,6 +126,26 @@ import Testing
             #expect(refused["access-control-allow-origin"] == nil)
             client.request("OPTIONS", "/llmchat", fields: asked)
             #expect(try client.readResponse()["access-control-allow-methods"] == nil)
+        }
+    }
+
+    @Test func preflightOfAListedOriginIsAnsweredOnAllPaths() async throws {
+        let test = try makeServer()
+        let asked = "content-type, x-stainless-os"
+        try await blocking {
+            let client = try RawClient(port: test.port)
+            let fields = [("Access-Control-Request-Method", "POST"), ("Access-Control-Request-Headers", asked)]
+            for path in ["/llmchat", "/secret", "/nowhere", "//llmchat"] {
+                client.request("OPTIONS", path, fields: [("Origin", "https://app.example")] + fields)
+                let granted = try client.readResponse()
+                #expect(granted.status == 204, "\(path)")
+                #expect(granted["access-control-allow-methods"]?.contains("POST") == true, "\(path)")
+                #expect(
+                    granted["access-control-allow-headers"] == "content-type, idempotency-key, x-stainless-os",
+                    "\(path)")
+            }
+            client.request("OPTIONS", "/nowhere", fields: fields)
+            #expect(try client.readResponse().status == 404)
         }
     }
 }

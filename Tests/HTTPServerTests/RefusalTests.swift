@@ -149,7 +149,9 @@ import Testing
 
     /// Without a lingering close the bytes still under way would answer with a reset, which overtakes the response.
     @Test func senderOfALargeBodyReadsTheRefusal() async throws {
-        let test = try TestServer { $0.addUsualRoutes() }
+        var limits = Limits.longTimeouts
+        limits.body.body = 8 * 1024 * 1024
+        let test = try TestServer(limits: limits) { $0.addUsualRoutes() }
         try await blocking {
             let client = try RawClient(port: test.port)
             let length = 12 * 1024 * 1024
@@ -160,6 +162,12 @@ import Testing
             #expect(exchange.status == 413)
             #expect(exchange.end == .complete)
         }
+    }
+
+    /// What a client has sent of the largest body beyond the limit is discarded, so that it reads the refusal.
+    @Test func moreIsDiscardedThanAnyBodyHas() {
+        let limits = Limits()
+        #expect(limits.lingeringBytes > limits.body.body)
     }
 
     @Test func bodiesTogetherAreLimited() async throws {

@@ -30,6 +30,7 @@ import Testing
         case .wrongMethod(let allow, _): "wrong \(allow)"
         case .emptySegment: "emptySegment"
         case .doubledSlash: "doubledSlash"
+        case .repeatedSegment(let segment): "repeated \(segment)"
         case .notFound: "notFound"
         }
     }
@@ -92,6 +93,12 @@ import Testing
         (.get, "/models/a//", "doubledSlash"),
         (.post, "/models/a/b", "wrong GET, HEAD, OPTIONS"),
         (.get, "/replies/1/2", "notFound"),
+        (.post, "/llmchat/llmchat/x", "repeated llmchat"),
+        (.post, "/models/models/models", "wrong GET, HEAD, OPTIONS"),
+        (.put, "/replies/replies/12/choose", "repeated replies"),
+        (.get, "/llmchat/llmchat", "notFound"),
+        (.get, "/llmchat/llmchats/x", "notFound"),
+        (.get, "/other/other/x", "notFound"),
         (.put, "/replies/12", "wrong DELETE, GET, HEAD, OPTIONS"),
         (.options, "/replies/12", "options DELETE, GET, HEAD, OPTIONS"),
         (.options, "*", "options DELETE, GET, HEAD, OPTIONS, POST"),

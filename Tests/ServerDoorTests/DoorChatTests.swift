@@ -119,6 +119,29 @@ import Testing
         }
     }
 
+    @Test func streamOfAnthropicBeginsWithTheEstimateOfTheWholeRequest() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let system = String(repeating: "word ", count: 800)
+            var messages = #"{"role":"user","content":"Hi"}"#
+            // The second request continues the conversation of the first one, whose messages leave the request.
+            for turn in 0..<2 {
+                let members = #""model":"tiny","system":"\#(system)","messages":[\#(messages)]"#
+                let counted = try RawClient.post(
+                    port: stage.port, "/v1/messages/count_tokens", json: "{\(members)}"
+                ).json["input_tokens"]
+                let tokens = try #require(counted as? Int)
+                #expect(tokens > 1_000, "\(turn)")
+                let answer = try RawClient.post(
+                    port: stage.port, "/v1/messages", json: #"{"max_tokens":9,"stream":true,\#(members)}"#,
+                    fields: [("X-App-ID", "estimates")])
+                let usage = #""usage":{"input_tokens":\#(tokens),"cache_creation_input_tokens":0,"#
+                #expect(answer.text.contains(usage), "\(answer.text)")
+                messages += #",{"role":"assistant","content":"Hello"},{"role":"user","content":"And?"}"#
+            }
+        }
+    }
+
     @Test func anotherServerAnswersWhenTheFirstFails() async throws {
         let (bad, good) = (try ScriptedUpstream(.error(500, "broken")), try ScriptedUpstream.answering(["Hello"]))
         try await onStage(upstream: "", environment: severalServers(.init("a", bad), .init("b", good))) { stage in

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdDialects
 import ChatterdHTTP
@@ -34,10 +35,22 @@ import Testing
             #expect(
                 method.status == 405 && message(method, at: path) != nil && method["Allow"]?.contains("POST") == true)
             let large = try RawClient.post(port: stage.port, path, json: String(repeating: " ", count: 5000))
-            #expect(large.status == 413 && message(large, at: path) != nil, "\(large.text)")
+            #expect(large.status == 413, "\(large.text)")
+            let hint = message(large, at: path)
+            #expect(hint?.contains("4KiB are accepted (CHATTERD_BODY_LIMIT)") == true, "\(large.text)")
+            if path == "/v1/messages" { #expect(large.text.contains(#""type":"request_too_large""#)) }
             let page = try RawClient.post(
                 port: stage.port, path, json: "{}", fields: [("Origin", "https://foreign.example")])
             #expect(page.status == 403 && message(page, at: path) != nil, "\(page.text)")
+        }
+    }
+
+    /// docs/limits.md names this budget.
+    @Test func bodyOfTheLargestSizeNeedsABudgetOf214MiB() throws {
+        let size = Limits().body.body
+        for (budget, isEnough) in [(213, false), (214, true)] {
+            let memory = try #require(MemoryBudget(limit: budget << 20).reserve(size, for: .body))
+            #expect(memory.grow(to: ChatRoute.copies * size, for: .history) == isEnough, "\(budget) MiB")
         }
     }
 
@@ -92,6 +105,18 @@ import Testing
         try await onStage { stage in
             let answer = try stage.send("GET", "/v1/models/none", fields: [("anthropic-version", "2023-06-01")])
             #expect(answer.status == 404 && answer.json["type"] as? String == "error")
+        }
+    }
+
+    @Test(arguments: ["/v1/v1/chat/completions", "/v1/v1/models", "/v1/v1/none", "/v1/v1/messages"])
+    func baseURLWithItsEndTwiceIsExplained(_ path: String) async throws {
+        try await onStage { stage in
+            for answer in [try RawClient.post(port: stage.port, path, json: "{}"), try stage.send("GET", path)] {
+                #expect(answer.status == 404)
+                #expect(message(answer, at: path)?.contains("base URL ends with /v1 twice") == true, "\(answer.text)")
+            }
+            let claude = try stage.send("GET", path, fields: [("anthropic-version", "2023-06-01")])
+            #expect(claude.status == 404 && claude.json["type"] as? String == "error")
         }
     }
 

@@ -3,6 +3,7 @@ import ChatterdTestSupport
 import Foundation
 import Testing
 
+@testable import ChatterdDialects
 @testable import ChatterdServer
 @testable import ChatterdServerTestSupport
 
@@ -78,7 +79,12 @@ import Testing
             for body in [#"{"model":"tiny"}"#, #"{"name":"tiny","verbose":true}"#] {
                 let answer = try RawClient.post(port: stage.port, "/api/show", json: body)
                 #expect(answer.json["capabilities"] as? [String] == ["completion", "tools"], "\(answer.text)")
+                let info = try #require(answer.json["model_info"] as? [String: Any])
+                #expect(info["general.architecture"] as? String == "unknown" && info.count == 2)
+                #expect(info["unknown.context_length"] as? Int == 4_096)
             }
+            let described = try stage.send("GET", "/v1/models/tiny").json
+            #expect(described["context_length"] as? Int == 4_096 && described["max_model_len"] as? Int == 4_096)
             let missing = try RawClient.post(port: stage.port, "/api/show", json: #"{"model":"none"}"#)
             #expect(missing.status == 404 && missing.json["error"] as? String == "model 'none' not found")
         }
@@ -103,6 +109,7 @@ import Testing
             #expect(try stage.send("GET", "/v1/models/tiny/").status == 200)
             let doubled = try stage.send("GET", "//v1/models")
             #expect(doubled.status == 404 && doubled.text.contains("two slashes in a row"), "\(doubled.text)")
+            #expect((doubled.json["error"] as? [String: Any])?["code"] as? String == "not_found")
         }
     }
 
@@ -119,7 +126,7 @@ import Testing
         try await onStage { stage in
             let head = try stage.send("HEAD", "/")
             #expect(head.status == 200)
-            #expect(try stage.send("GET", "/api/version").json["version"] as? String == Version.current)
+            #expect(try stage.send("GET", "/api/version").json["version"] as? String == OllamaDoor.apiVersion)
             #expect(try stage.send("HEAD", "/api/version").status == 200)
         }
     }

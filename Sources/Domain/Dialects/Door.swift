@@ -22,16 +22,18 @@ public enum Door: UInt8, Sendable, CaseIterable {
     ///
     /// - Parameter namesAnthropic: whether the request has the field `anthropic-version`.
     public init?(path: String, namesAnthropic: Bool) {
+        // A base URL with a slash at its end doubles the first one; the refusal has the form of the door.
+        let path = path.utf8.drop { $0 == UInt8(ascii: "/") }
         func isBelow(_ folder: String) -> Bool {
-            path.utf8.starts(with: folder.utf8)
-                && (path.utf8.count == folder.utf8.count
-                    || path.utf8.dropFirst(folder.utf8.count).first == UInt8(ascii: "/"))
+            guard path.starts(with: folder.utf8) else { return false }
+            let rest = path.dropFirst(folder.utf8.count)
+            return rest.isEmpty || rest.first == UInt8(ascii: "/")
         }
-        if isBelow("/v1/messages") || namesAnthropic && isBelow("/v1") {
+        if isBelow("v1/messages") || namesAnthropic && isBelow("v1") {
             self = .anthropic
-        } else if isBelow("/v1") {
+        } else if isBelow("v1") {
             self = .openAI
-        } else if isBelow("/api") {
+        } else if isBelow("api") {
             self = .ollama
         } else {
             return nil

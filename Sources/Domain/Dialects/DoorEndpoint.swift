@@ -27,8 +27,8 @@ public struct DoorEndpoint: Sendable {
         case change(ModelChange)
         /// Refuses the request for this reason.
         case refuse(RelayError)
-        /// Names the version of the program.
-        case version
+        /// Names this version of the API of the door.
+        case version(String)
     }
 
     public let method: Method

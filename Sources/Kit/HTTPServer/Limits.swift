@@ -4,7 +4,7 @@ import ChatterdHTTP
 public struct Limits: Sendable, Hashable {
     /// The limits of the head of a request: 400, 414 or 431.
     public var head = HeadLimits()
-    /// The limits of the body of a request, 8 MiB of data: 400, 413 or 431.
+    /// The limits of the body of a request, 32 MiB of data: 400, 413 or 431.
     public var body = BodyLimits()
     /// Time for a head, from its first byte: 408.
     public var headDeadline = Duration.seconds(10)
@@ -24,7 +24,7 @@ public struct Limits: Sendable, Hashable {
     public var lingering = Duration.seconds(2)
     /// Bytes discarded meanwhile: closed. More than any body, so that a client which is sending a refused one reads the refusal instead
     /// of a reset.
-    public var lingeringBytes = 16 * 1024 * 1024
+    public var lingeringBytes = 64 * 1024 * 1024
 
     /// Creates the default limits.
     public init() {}

@@ -25,6 +25,8 @@ public struct Router: Sendable {
         case emptySegment
         /// A path without a route that has two slashes in a row.
         case doubledSlash
+        /// A path without a route that begins twice with the first segment of a pattern.
+        case repeatedSegment(String)
         case notFound
 
         var isHandler: Bool {
@@ -45,7 +47,7 @@ public struct Router: Sendable {
             switch self {
             case .handler(_, _, let pattern, _), .wrongMethod(_, let pattern): pattern
             case .options(_, let pattern): pattern
-            case .emptySegment, .doubledSlash, .notFound: nil
+            case .emptySegment, .doubledSlash, .repeatedSegment, .notFound: nil
             }
         }
     }
@@ -148,7 +150,22 @@ public struct Router: Sendable {
                 return match(method, resource, parameters: resource.texts(in: target))
             }
         }
-        return path.hasDoubledSlash ? .doubledSlash : .notFound
+        if path.hasDoubledSlash { return .doubledSlash }
+        return repeatedSegment(of: path).map { Match.repeatedSegment($0) } ?? .notFound
+    }
+
+    /// The first segment of a path, if the path goes on with the same one and further ones, and a pattern begins with it.
+    private func repeatedSegment(of path: String) -> String? {
+        let slash = UInt8(ascii: "/")
+        let first = path.utf8.dropFirst().prefix { $0 != slash }
+        let rest = path.utf8[first.endIndex...].dropFirst()
+        guard !first.isEmpty, rest.starts(with: first), rest.dropFirst(first.count).first == slash else { return nil }
+        let known = exact.keys.map(\.text) + parameterized.map(\.pattern)
+        let isKnown = known.contains { pattern in
+            let segment = pattern.utf8.dropFirst().prefix { $0 != slash }
+            return segment.elementsEqual(first)
+        }
+        return isKnown ? String(decoding: first, as: UTF8.self) : nil
     }
 
     /// Whether a pattern continues a path with a `:name`, and nothing more.

@@ -204,6 +204,19 @@ import Testing
         }
     }
 
+    /// Ollama refuses a text without a unit.
+    @Test(arguments: [
+        (#""-1""#, "-1"), (#""0""#, "0"), (#""300""#, "300"), (#""300.0""#, "300"), ("300", "300"),
+        (#""5m""#, #""5m""#), (#""1.5""#, #""1.5""#), (#""""#, #""""#), (#""1e400""#, #""1e400""#),
+        (#""true""#, #""true""#), (#""9223372036854775808""#, #""9223372036854775808""#), ("true", "true"),
+        (#""0000000000000000000000000000300""#, #""0000000000000000000000000000300""#),
+    ])
+    func keepAliveOfAnOllamaIsANumberOrHasAUnit(_ value: String, _ expected: String) throws {
+        let members = [RawMember(key: "keep_alive", value: Array(value.utf8))]
+        let request = GenerationRequest(model: "tiny", messages: EncodedConversation(), passThrough: members)
+        #expect(try OllamaServer().body(of: request).string.hasSuffix(#""keep_alive":\#(expected)}"#))
+    }
+
     @Test func ollamaContinuesAnAnswer() throws {
         var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: "Hi"))

@@ -116,6 +116,31 @@ import Testing
         #expect(decoded.lines == [lastLine(more, reason: ours)])
     }
 
+    @Test(arguments: [
+        (#""finish_reason":"stop","stop_reason":"END""#, "stop", #","stop_reason":"END""#),
+        (#""stop_reason":"\"é\"","finish_reason":"stop""#, "stop", #","stop_reason":"\"é\"""#),
+        (#""finish_reason":"stop","matched_stop":"END""#, "stop", #","stop_reason":"END""#),
+        (#""finish_reason":"stop","stop_reason":"END","matched_stop":7"#, "stop", #","stop_reason":"END""#),
+        (#""finish_reason":"stop","stop_reason":128009"#, "stop", ""),
+        (#""finish_reason":"stop","stop_reason":null"#, "stop", ""),
+        (#""finish_reason":"stop","stop_reason":"""#, "stop", ""),
+        (#""finish_reason":"stop","stop_reason":["END"]"#, "stop", ""),
+        (#""finish_reason":"length","stop_reason":"END""#, "length", ""),
+    ])
+    func sequenceAtWhichTheModelStoppedIsReported(members: String, reason: String, more: String) {
+        let finish = #"{"choices":[{"index":0,"delta":{"content":"a "},\#(members)}]}"#
+        let decoded = [UInt8].decode(Stream.event(finish) + Stream.done)
+        #expect(decoded.lines == [textLine("a "), lastLine(more, reason: reason)])
+        let whole = #"{"choices":[{"index":0,"message":{"role":"assistant","content":"a "},\#(members)}]}"#
+        #expect([UInt8].decode(whole).lines == decoded.lines)
+    }
+
+    @Test func sequenceOfAnotherChoiceDoesNotCount() {
+        let choices = #"{"index":1,"delta":{},"finish_reason":"stop","stop_reason":"END"}"#
+        let decoded = [UInt8].decode(Stream.event(#"{"choices":[\#(choices)]}"#) + Stream.finish + Stream.done)
+        #expect(decoded.lines == [lastLine("")])
+    }
+
     @Test func timingsAreReported() {
         let timings =
             #""timings":{"cache_n":4,"prompt_n":14,"prompt_ms":12.5,"predicted_n":9,"predicted_ms":1.5e2}"#

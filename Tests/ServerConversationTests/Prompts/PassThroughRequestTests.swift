@@ -20,6 +20,18 @@ struct PassThroughRequestTests {
         #expect(try PassThroughRequest(Array(body.utf8)).answerLimit == limit)
     }
 
+    @Test(arguments: [
+        (#"{"model":"m","keep_alive":"-1"}"#, #"{"model":"own","keep_alive":-1}"#),
+        (#"{"keep_alive" : "300" ,"model":"m","x":1}"#, #"{"keep_alive" : 300 ,"model":"own","x":1}"#),
+        (#"{"keep_alive":"0","model":"own"}"#, #"{"keep_alive":0,"model":"own"}"#),
+        (#"{"keep_alive":"5m","model":"own"}"#, #"{"keep_alive":"5m","model":"own"}"#),
+        (#"{"keep_alive":300,"model":"m"}"#, #"{"keep_alive":300,"model":"own"}"#),
+    ])
+    func bodyHasTheNameOfTheServerAndSecondsAsANumber(_ body: String, _ expected: String) throws {
+        let passed = try PassThroughRequest(Array(body.utf8)).body(asking: "own")
+        #expect(String(decoding: passed, as: UTF8.self) == expected)
+    }
+
     @Test(arguments: [#"{"model":"a\u001eb"}"#, #"{"model":"\r\n"}"#])
     func modelWithControlCharactersIsRefused(_ body: String) {
         #expect(throws: RelayError.self) { try PassThroughRequest(Array(body.utf8)) }

@@ -57,7 +57,7 @@ def settings(upstream: ModelServer, hand: ModelServer) -> dict[str, str]:
                  {"name": "hand", "kind": "ollama", "url": hand.url, "models": ["hand"]}]
     return LONG | {
         "CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_SHUTDOWN_DELAY": f"{DELAY}s", "CHATTERD_SHUTDOWN_LIMIT": "2s",
-        "CHATTERD_DISCONNECT_GRACE": "30s"}
+        "CHATTERD_DISCONNECT_GRACE": "30s", "CHATTERD_BODY_LIMIT": "8MiB"}
 
 
 class ProxiedCluster:

@@ -11,6 +11,8 @@ public struct AnswerContext: Sendable {
     public var createdAt: Int64
     /// Whether a stream ends with the counts of tokens, if the door lets the client choose.
     public var includesUsage: Bool
+    /// The estimated tokens of the prompt, for a form that shows them before the model server has counted them; 0 for none.
+    public var estimatedTokens = 0
     /// What was kept with the request, as a JSON object; `nil` if nothing was.
     public var kept: [UInt8]?
     /// The number of the attempt with which a stream begins.

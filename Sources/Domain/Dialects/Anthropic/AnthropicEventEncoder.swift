@@ -44,8 +44,7 @@ struct AnthropicEventEncoder: AnswerEncoder {
                         message.null()
                         // The counts are known at the end, and are in `message_delta`.
                         message.object("usage") { usage in
-                            usage.member("input_tokens", 0)
-                            usage.member("output_tokens", 0)
+                            AnthropicMessages.write(input: context.estimatedTokens, output: 0, to: &usage)
                         }
                     }
                 }
@@ -149,12 +148,18 @@ struct AnthropicEventEncoder: AnswerEncoder {
             end = (parts.promptTokens, parts.answerTokens, parts.isCut)
         }
         change(to: .none, in: &buffer)
-        let reason = AnthropicMessages.stopReason(isCut: end.isCut, hasCalls: calls > 0)
+        let stop = AnthropicStop(ending.lastEvent, isCut: end.isCut, hasCalls: calls > 0)
         append("message_delta", to: &buffer) { buffer in
             buffer.append("{\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"")
-            buffer.append(utf8: reason)
-            buffer.append("\",\"stop_sequence\":null},\"usage\":{\"input_tokens\":")
-            buffer.append(decimal: end.promptTokens)
+            buffer.append(utf8: stop.reason)
+            buffer.append("\",\"stop_sequence\":")
+            if let sequence = stop.sequence {
+                buffer.append(jsonString: sequence)
+            } else {
+                buffer.append("null")
+            }
+            buffer.append("},\"usage\":{\"input_tokens\":")
+            buffer.append(decimal: context.inputTokens(counted: end.promptTokens))
             buffer.append(",\"output_tokens\":")
             buffer.append(decimal: end.answerTokens)
             buffer.append("}}")

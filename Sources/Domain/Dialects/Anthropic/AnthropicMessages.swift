@@ -41,10 +41,10 @@ struct AnthropicMessages: ChatTranslator {
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
         if let limit = members["max_tokens"] {
-            guard let number = limit.integer, number > 0 else {
+            guard let number = limit.wholeNumber, number > 0 else {
                 throw .wrongType("max_tokens", "a whole number above 0")
             }
-            draft.option("num_predict", limit.json)
+            draft.option("num_predict", Array(String(number).utf8))
         } else if !isCount {
             throw .invalid("max_tokens: Field required", "max_tokens")
         }
@@ -58,7 +58,9 @@ struct AnthropicMessages: ChatTranslator {
             try metadata.ignore(allBut: ["user_id"], in: "metadata.", as: &draft.ignored)
             if let user = metadata["user_id"] { draft.pass("user", user.json) }
         }
-        return try DoorRequest(draft)
+        var request = try DoorRequest(draft)
+        request.estimatedTokens = request.chat.estimatedTokens
+        return request
     }
 
     private static func translateThinking(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
@@ -93,7 +95,7 @@ struct AnthropicMessages: ChatTranslator {
 
     func append(_ answer: WholeAnswer, _ context: AnswerContext, to body: inout ByteBuffer) {
         let end = answer.end
-        let reason = Self.stopReason(isCut: end.isCut, hasCalls: !answer.toolCalls.isEmpty)
+        let stop = AnthropicStop(answer.lastLine, isCut: end.isCut, hasCalls: !answer.toolCalls.isEmpty)
         body.appendJSON { json in
             json.object { json in
                 json.member("id", "msg_\(context.reply)")
@@ -101,15 +103,22 @@ struct AnthropicMessages: ChatTranslator {
                 json.member("role", "assistant")
                 json.member("model", context.model)
                 json.array("content") { Self.write(answer, context, to: &$0) }
-                json.member("stop_reason", reason)
-                json.name("stop_sequence")
-                json.null()
+                json.member("stop_reason", stop.reason)
+                json.member("stop_sequence", orNull: stop.sequence)
                 json.object("usage") { usage in
-                    usage.member("input_tokens", end.promptTokens)
-                    usage.member("output_tokens", end.answerTokens)
+                    Self.write(
+                        input: context.inputTokens(counted: end.promptTokens), output: end.answerTokens, to: &usage)
                 }
             }
         }
+    }
+
+    /// Writes the members of `usage`. Model servers do not say what they had in a cache.
+    static func write(input: Int, output: Int, to usage: inout JSONWriter) {
+        usage.member("input_tokens", input)
+        usage.member("cache_creation_input_tokens", 0)
+        usage.member("cache_read_input_tokens", 0)
+        usage.member("output_tokens", output)
     }
 
     private static func write(_ answer: WholeAnswer, _ context: AnswerContext, to content: inout JSONWriter) {
@@ -142,10 +151,11 @@ struct AnthropicMessages: ChatTranslator {
             index += 1
         }
     }
+}
 
-    static func stopReason(isCut: Bool, hasCalls: Bool) -> String {
-        isCut ? "max_tokens" : hasCalls ? "tool_use" : "end_turn"
-    }
+extension AnswerContext {
+    /// The tokens of the prompt as the model server has counted them; the estimate if it has not.
+    func inputTokens(counted: Int) -> Int { counted > 0 ? counted : estimatedTokens }
 }
 
 extension ByteBuffer {

@@ -13,7 +13,7 @@ struct OllamaDoor: DoorDialect {
             DoorEndpoint(.post, "/api/show", .show(OllamaModelDetails())),
             DoorEndpoint(.post, "/api/embed", .pass),
             DoorEndpoint(.post, "/api/embeddings", .pass),
-            DoorEndpoint(.get, "/api/version", .version),
+            DoorEndpoint(.get, "/api/version", .version(Self.apiVersion)),
             DoorEndpoint(.post, "/api/pull", .change(.pull)),
             DoorEndpoint(.post, "/api/push", .change(.push)),
             DoorEndpoint(.post, "/api/create", .change(.create)),
@@ -23,6 +23,10 @@ struct OllamaDoor: DoorDialect {
             DoorEndpoint(.post, "/api/blobs/:digest", .refuse(Self.noFiles)),
         ]
     }
+
+    /// The version of Ollama's API that the door has, not that of chatterd. Clients compare its numbers: GitHub Copilot refuses everything
+    /// below 0.6.4 (microsoft/vscode#282931), and needs numbers alone. It is the version that the tests' Ollama reports.
+    static let apiVersion = "0.32.15"
 
     private static let noFiles = RelayError.invalid(
         "Files of models cannot be uploaded here: create the model from another one, or send the files to the Ollama itself."

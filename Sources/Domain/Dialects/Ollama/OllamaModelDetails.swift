@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 
 /// The model of `/api/show`.
 struct OllamaModelDetails: ModelLister {
@@ -20,10 +21,14 @@ struct OllamaModelDetails: ModelLister {
             json.member("parameters", "")
             json.member("template", "")
             json.object("details") { OllamaModels.writeDetails(of: model, to: &$0) }
+            // Clients look the context length up under the architecture.
+            let family = model.installed?.family ?? ""
+            let architecture = family.isEmpty ? "unknown" : family
             json.object("model_info") { json in
-                json.member("general.architecture", "unknown")
-                json.member("unknown.context_length", model.context)
+                json.member("general.architecture", architecture)
+                json.member("\(architecture).context_length", model.context)
             }
+            // A model that only makes embeddings is in no list. Servers do not say what else a model can do.
             json.array("capabilities") { json in
                 for capability in ["completion", "tools"] { json.string(capability) }
             }

@@ -12,7 +12,7 @@ struct OpenAIChat: ChatTranslator {
         DoorField("stream", .translated("whether the answer is streamed; default `false`")),
         DoorField("stream_options", .translated("`include_usage`; its other members are ignored")),
         DoorField("max_tokens", .translated("`options.num_predict`, unless there is `max_completion_tokens`")),
-        DoorField("max_completion_tokens", .option("num_predict")),
+        DoorField("max_completion_tokens", .translated("`options.num_predict`")),
         DoorField("temperature", .option("temperature")),
         DoorField("top_p", .option("top_p")),
         DoorField("seed", .option("seed")),
@@ -44,9 +44,7 @@ struct OpenAIChat: ChatTranslator {
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
         try OpenAIMessages.translate(into: &draft)
-        if members["max_completion_tokens"] == nil, let limit = members["max_tokens"] {
-            draft.option("num_predict", limit.json)
-        }
+        try Self.translateLimit(members, into: &draft)
         draft.stop(at: members["stop"])
         try Self.translateTools(members, into: &draft)
         try Self.translateFormat(members, into: &draft)
@@ -57,6 +55,17 @@ struct OpenAIChat: ChatTranslator {
         var request = try DoorRequest(draft)
         request.includesUsage = includesUsage
         return request
+    }
+
+    /// Translates the limit of the answer. Some clients send -1 for no limit, which only some model servers know.
+    private static func translateLimit(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
+        let name = members["max_completion_tokens"] == nil ? "max_tokens" : "max_completion_tokens"
+        guard let limit = members[name] else { return }
+        let number = limit.wholeNumber ?? 0
+        guard number > 0 || number == -1 else {
+            throw .wrongType(name, "a whole number above 0, or -1 for no limit")
+        }
+        if number > 0 { draft.option("num_predict", Array(String(number).utf8)) }
     }
 
     private static func translateTools(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {

@@ -29,16 +29,31 @@ struct OpenAIEmbeddings: PassTranslator {
     func ollamaBody(of body: [UInt8], asking name: String) throws(RelayError) -> [UInt8] {
         let draft = try RequestDraft(body, Self.fields, others: .passed)
         guard let input = draft.body["input"] else { throw .invalid("input is missing.", "input") }
-        if input.string == nil {
-            guard let texts = input.elements(atMost: Self.countLimit), !texts.isEmpty else {
-                throw .wrongType("input", "a text or a list of 1 to \(Self.countLimit) texts")
-            }
-            guard texts.allSatisfy({ $0.string != nil }) else {
-                throw .unsupported("input", "the model server of this model takes texts, and no tokens.")
-            }
-        }
+        try Self.check(input)
         return try draft.ollamaBody(asking: name, with: [RawMember(key: "input", value: input.json)])
     }
+
+    /// Checks that an input is a text or texts.
+    private static func check(_ input: JSONSlice) throws(RelayError) {
+        if let text = input.string {
+            guard !text.isEmpty else { throw .invalid("input is empty.", "input") }
+            return
+        }
+        switch input.elements(first: 1)?.first?.kind {
+        case .number?, .array?: throw tokens
+        default: break
+        }
+        guard let texts = input.elements(atMost: countLimit), !texts.isEmpty else {
+            throw .wrongType("input", "a text or a list of 1 to \(countLimit) texts")
+        }
+        guard texts.allSatisfy({ $0.string != nil }) else { throw tokens }
+    }
+
+    /// LangChain cuts texts into tokens of OpenAI's models, unless it is told not to.
+    private static let tokens = RelayError.unsupported(
+        "input",
+        "the model server of this model takes texts, and no tokens. With LangChain, set check_embedding_ctx_length=False."
+    )
 
     func makeEncoder(
         for body: [UInt8], at kind: UpstreamDescription.Kind, _ context: PassContext

@@ -24,7 +24,8 @@ struct OpenAIModels: ModelLister {
             // Model servers do not report it alike.
             json.member("created", 0)
             json.member("owned_by", "chatterd")
-            // vLLM's name for it.
+            // OpenRouter's name for it, and vLLM's; both are left out if it is unknown.
+            json.member("context_length", model.context)
             json.member("max_model_len", model.context)
         }
     }

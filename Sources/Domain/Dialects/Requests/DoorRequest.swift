@@ -16,6 +16,9 @@ public struct DoorRequest: Sendable {
     public var chat: ChatRequest
     /// Whether a stream ends with the counts of tokens, if the door lets the client choose.
     public var includesUsage = false
+    /// The estimated tokens of the messages and tools, for a door that shows them before a model has counted them; 0 for the others. It is
+    /// that of the whole request, also after messages that are stored already have left `chat`.
+    public var estimatedTokens = 0
     /// Whether the request belongs to the conversation of its identity. Otherwise it is stateless.
     public var isRemembered = true
     /// Whether the request goes to the server of the model as it is, because it asks no model, or has members that only that

@@ -4,6 +4,8 @@ import ChatterdChat
 public struct ContextWindow: Sendable, Equatable {
     /// The assumed bytes per token before a server has counted any; a low value for English text.
     public static let usualBytesPerToken = 3.5
+    /// The assumed tokens of a picture. Models count between some hundred and some thousand.
+    public static let usualImageTokens = 1_024
 
     /// The size of the context: the tokens of prompt and answer together; `nil` if unknown.
     public var tokens: Int?

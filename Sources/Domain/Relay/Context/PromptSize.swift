@@ -13,8 +13,7 @@ struct PromptSize: Sendable, Equatable {
     private static let frame = 28
     /// The tokens that chat templates put around a message.
     private static let messageTokens = 8
-    /// The assumed tokens of a picture. Models count between some hundred and some thousand.
-    private static let imageTokens = 1_024
+    private static let imageTokens = ContextWindow.usualImageTokens
     /// The minimum of bytes per token.
     private static let fewestBytes = 0.1
 

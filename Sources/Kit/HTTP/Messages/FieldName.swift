@@ -26,6 +26,7 @@ public struct FieldName: Sendable, Hashable {
     public static let accessControlAllowHeaders = FieldName(lowercase: "access-control-allow-headers")
     public static let accessControlAllowMethods = FieldName(lowercase: "access-control-allow-methods")
     public static let accessControlMaxAge = FieldName(lowercase: "access-control-max-age")
+    public static let accessControlRequestHeaders = FieldName(lowercase: "access-control-request-headers")
     public static let accessControlRequestMethod = FieldName(lowercase: "access-control-request-method")
     public static let allow = FieldName(lowercase: "allow")
     public static let authorization = FieldName(lowercase: "authorization")

@@ -17,7 +17,7 @@ public struct BrowserPolicy: Sendable, Equatable {
     /// The patterns of routes that a link of any site may open, as they show the same to everyone.
     public var pageRoutes: Set<String>
 
-    /// The fields that pages of the listed origins may send.
+    /// The fields that pages of the listed origins may send without asking for them; they may also send those that they ask for.
     public var requestFields: [FieldName]
 
     /// Creates a policy. The default accepts all hosts and no foreign page.
@@ -79,10 +79,35 @@ public struct BrowserPolicy: Sendable, Equatable {
         return .formOfPage
     }
 
-    /// The fields of the answer to a preflight (Fetch Standard 4.8).
-    func preflight(methods: String) -> Fields {
+    /// The limit of the field names that a preflight may ask for; the following ones are not allowed.
+    static let maximumAskedFields = 64
+    /// The limit of the bytes of these names, together.
+    static let maximumAskedBytes = 4_096
+    /// The fields of sessions, which belong to the server's own pages: no page of another origin may send them.
+    private static let sessionFields: Set<FieldName> = [.cookie, .xChatterdSession]
+
+    /// The names that a preflight asks for, beside `requestFields`. Libraries have fields of their own, and new ones with each version; a
+    /// listed origin is trusted with all of them.
+    private func names(askedBy preflight: Fields) -> [FieldName] {
+        var known = Self.sessionFields.union(requestFields)
+        var names: [FieldName] = []
+        var size = 0
+        for text in preflight.elements(of: .accessControlRequestHeaders).prefix(Self.maximumAskedFields) {
+            guard let name = FieldName(String(text)), known.insert(name).inserted else { continue }
+            size += name.text.utf8.count
+            guard size <= Self.maximumAskedBytes else { break }
+            names.append(name)
+        }
+        return names
+    }
+
+    /// The fields of the answer to a preflight of a listed origin (Fetch Standard 4.8).
+    ///
+    /// - Parameter preflight: the fields of the request.
+    func preflight(methods: String, for preflight: Fields) -> Fields {
         var fields: Fields = [.accessControlMaxAge: "600"]
-        if let names = FieldValue(validating: requestFields.map(\.text).joined(separator: ", ")) {
+        let allowed = requestFields + names(askedBy: preflight)
+        if let names = FieldValue(validating: allowed.map(\.text).joined(separator: ", ")) {
             fields.set(.accessControlAllowHeaders, names)
         }
         if let methods = FieldValue(validating: methods) {

@@ -41,6 +41,12 @@ extension Refusal {
     static let doubledSlash = notFound(
         hint: "It has two slashes in a row: remove the slash at the end of the client's base URL.")
 
+    /// `segment` begins the path twice; it is the first one of a route.
+    static func repeatedSegment(_ segment: String) -> Refusal {
+        notFound(
+            hint: "The base URL ends with /\(segment) twice, or the client adds /\(segment) itself: leave it out once.")
+    }
+
     private static func notFound(hint: String?) -> Refusal {
         Refusal(.notFound, code: "not_found", message: "There is nothing at this path.\(hint.map { " \($0)" } ?? "")")
     }

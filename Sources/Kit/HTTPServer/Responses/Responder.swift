@@ -188,13 +188,15 @@ public final class Responder {
         buffer.append("access-control-allow-origin: ")
         buffer.append(utf8: sharedWith)
         buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, x-conversation-id")
-        buffer.append(", x-request-id")
+        buffer.append(", x-ignored-members, x-request-id")
         buffer.append(", x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests")
         buffer.append(", x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens\r\n")
     }
 
     /// The fields of the answer to a preflight of a listed origin.
-    func preflightFields(methods: String) -> Fields { connection?.group.policy.preflight(methods: methods) ?? [:] }
+    func preflightFields(methods: String, for preflight: Fields) -> Fields {
+        connection?.group.policy.preflight(methods: methods, for: preflight) ?? [:]
+    }
 
     // MARK: - For the stream
 

@@ -272,7 +272,7 @@ extension Setting {
                 .clients, .count(8...10_000, of: "fields") { $0.http.head.fields = $1 }, "100",
                 "Header fields of a request.")
         case .bodyLimit:
-            .limit(.clients, .bytes(1_024...1 << 30) { $0.http.body.body = $1 }, "8MiB", "The body of a request.")
+            .limit(.clients, .bytes(1_024...1 << 30) { $0.http.body.body = $1 }, "32MiB", "The body of a request.")
         case .headTimeout:
             .limit(
                 .clients, .duration(.milliseconds(100) ... .hours(1)) { $0.http.headDeadline = $1 }, "10s",

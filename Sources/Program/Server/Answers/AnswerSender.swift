@@ -86,6 +86,8 @@ struct AnswerForm: Sendable {
     var model: String?
     /// Whether a stream ends with the counts of tokens, if the client has the choice.
     var includesUsage = false
+    /// The estimated tokens of the prompt, if the form shows them; 0 for none.
+    var estimatedTokens = 0
     /// The name of the conversation, as a field of the response; `nil` for none.
     var conversation: String?
     /// The paths of the request that have no effect, as a field of the response; `nil` for none.
@@ -111,7 +113,7 @@ struct AnswerForm: Sendable {
     fileprivate func context(of id: ReplyID, model: String, at nanoseconds: Int64) -> AnswerContext {
         var context = AnswerContext(
             reply: id, model: self.model ?? model, createdAt: nanoseconds, includesUsage: includesUsage)
-        (context.kept, context.lastEvent) = (kept, lastEvent)
+        (context.kept, context.lastEvent, context.estimatedTokens) = (kept, lastEvent, estimatedTokens)
         return context
     }
 }

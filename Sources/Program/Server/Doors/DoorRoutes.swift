@@ -53,9 +53,9 @@ struct DoorRoutes: Sendable {
             try await passing.pass(request, responder, principal, as: translator, at: endpoint.path)
         case .change(let change): await ollamaModels.change(change, at: endpoint, request, responder, principal)
         case .refuse(let error): throw error
-        case .version:
+        case .version(let version):
             var body = ByteBuffer()
-            body.appendJSON { json in json.object { $0.member("version", Version.current) } }
+            body.appendJSON { json in json.object { $0.member("version", version) } }
             responder.respond(json: body)
         }
     }
@@ -124,6 +124,7 @@ struct DoorRoutes: Sendable {
         var form = AnswerForm(translator, isStreamed: asked.chat.stream)
         (form.model, form.includesUsage, form.kept) = (model, asked.includesUsage, kept)
         form.ignored = asked.ignored.text
+        form.estimatedTokens = asked.estimatedTokens
         form.conversation = named.flatMap { $0.isStateless ? nil : $0.name }
         form.isBackground = asked.isBackground
         let watch = service.watch(principal)
@@ -192,14 +193,9 @@ struct DoorRoutes: Sendable {
     private func count(
         _ request: Request, _ responder: Responder, _ translator: any ChatTranslator
     ) async throws(RelayError) {
-        let chat = try await translate(request, translator).chat
-        let bytes =
-            chat.messages.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
-            + chat.passThrough.reduce(0) { $0 + ($1.key == "tools" ? $1.value.count : 0) }
+        let tokens = try await translate(request, translator).estimatedTokens
         var body = ByteBuffer()
-        body.appendJSON { json in
-            json.object { $0.member("input_tokens", Int(Double(bytes) / ContextWindow.usualBytesPerToken) + 1) }
-        }
+        body.appendJSON { json in json.object { $0.member("input_tokens", tokens) } }
         responder.respond(json: body)
     }
 

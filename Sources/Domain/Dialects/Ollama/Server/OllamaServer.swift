@@ -20,7 +20,8 @@ struct OllamaServer: ServerDialect {
             body.append(role: "assistant".utf8.span, content: request.beginning.span)
         }
         return body.finish(
-            stream: true, passThrough: request.passThrough.setting(contextLength: request.contextLength))
+            stream: true,
+            passThrough: request.passThrough.setting(contextLength: request.contextLength).withNumericKeepAlive)
     }
 
     func makeDecoder(

@@ -21,6 +21,9 @@ struct OpenAIChunk: AnswerPart {
     private(set) var logprobs: Range<Int>?
     /// Why the model stopped; `nil` for an empty text too.
     private(set) var finishReason: JSONString?
+    /// The sequence of the request at which the model stopped: `stop_reason` of vLLM, `matched_stop` of SGLang. Both write the number of a
+    /// token for another end.
+    private(set) var stopSequence: JSONString?
     /// The token counts.
     private(set) var usage: OpenAIUsage?
     /// Whether the event reports an error.
@@ -60,7 +63,7 @@ struct OpenAIChunk: AnswerPart {
     /// must be here: the events after a plain token are read by `OpenAIChunkTemplate`, which sees none.
     var isPlainToken: Bool {
         content != nil && thinking == nil && refusal == nil && toolCalls == nil && functionCall == nil
-            && logprobs == nil && finishReason == nil && usage == nil && !isError && !needsRepair
+            && logprobs == nil && finishReason == nil && stopSequence == nil && usage == nil && !isError && !needsRepair
     }
 
     private mutating func readChoices(from reader: inout JSONReader) throws(JSONError) {
@@ -78,6 +81,8 @@ struct OpenAIChunk: AnswerPart {
                     try readDelta(from: &reader)
                 } else if reader.matches(key, "finish_reason") {
                     finishReason = try reader.textOrSkip()
+                } else if reader.matches(key, "stop_reason") || reader.matches(key, "matched_stop") {
+                    stopSequence = try reader.textOrSkip() ?? stopSequence
                 } else if reader.matches(key, "logprobs"), try reader.kind() == .object {
                     try readLogprobs(from: &reader)
                 } else if reader.matches(key, "index") {
@@ -93,7 +98,7 @@ struct OpenAIChunk: AnswerPart {
 
     /// Clears the fields of a choice that does not count.
     private mutating func clearChoice() {
-        (content, thinking, refusal, finishReason) = (nil, nil, nil, nil)
+        (content, thinking, refusal, finishReason, stopSequence) = (nil, nil, nil, nil, nil)
         (toolCalls, functionCall, logprobs) = (nil, nil, nil)
     }
 

@@ -18,6 +18,7 @@ final class OpenAIDecoder: AnswerDecoder {
     private var usage = OpenAIUsage()
     private var isRefusal = false
     private var finishReason: String?
+    private var stopSequence: String?
     private var isDone = false
 
     init(model: String, limits: GenerationLimits, now: @escaping @Sendable () -> Int64) {
@@ -134,6 +135,9 @@ final class OpenAIDecoder: AnswerDecoder {
         guard try writeText(of: chunk, in: data, deliver) else { return false }
         try collectCalls(of: chunk, in: data)
         if let counts = chunk.usage { usage.merge(counts) }
+        if let sequence = chunk.stopSequence {
+            stopSequence = String(decodingJSON: data.extracting(sequence.range))
+        }
         if let reason = chunk.finishReason {
             return try stop(String(decodingJSON: data.extracting(reason.range)), deliver)
         }
@@ -197,7 +201,8 @@ final class OpenAIDecoder: AnswerDecoder {
         usage.fill(&end)
         end.isRefusal = isRefusal
         switch finishReason {
-        case "stop", "tool_calls", "function_call": break
+        case "stop": end.stopSequence = stopSequence
+        case "tool_calls", "function_call": break
         case "length": end.doneReason = "length"
         default: end.finishReason = finishReason
         }

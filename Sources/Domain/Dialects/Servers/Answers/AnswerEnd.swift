@@ -15,6 +15,8 @@ struct AnswerEnd {
     var answerDuration: Int?
     /// The server's own word for the reason, if `doneReason` has no equivalent.
     var finishReason: String?
+    /// The sequence of the request at which the model stopped, if the server names it.
+    var stopSequence: String?
     /// Whether the text is a refusal.
     var isRefusal = false
 }
@@ -39,6 +41,10 @@ extension AnswerLineWriter {
         if let reason = end.finishReason {
             buffer.append(",\"finish_reason\":")
             buffer.append(jsonString: reason)
+        }
+        if let sequence = end.stopSequence {
+            buffer.append(",\"stop_reason\":")
+            buffer.append(jsonString: sequence)
         }
         if end.isRefusal {
             buffer.append(",\"refusal\":true")

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdDialects
 import ChatterdRelay
 import ChatterdSockets
 
@@ -17,6 +18,11 @@ struct PassThroughRequest {
     private let body: [UInt8]
     /// The range of the name in the body, with its quotes.
     private let nameRange: Range<Int>
+    /// The range of a `keep_alive` that Ollama would refuse, and what replaces it; `nil` for none.
+    private let keepAlive: Replacement?
+
+    /// A part of the body, and the JSON that replaces it.
+    private typealias Replacement = (range: Range<Int>, json: [UInt8])
 
     /// Finds the model in a body.
     ///
@@ -30,6 +36,7 @@ struct PassThroughRequest {
         var counts: [String: Int] = [:]
         var options: [RawMember] = []
         var maximumTokens: Int?
+        var keepAlive: Replacement?
         do throws(JSONError) {
             try JSONReader.validate(body.span)
             var reader = JSONReader(body.span)
@@ -45,6 +52,9 @@ struct PassThroughRequest {
                     let value = try reader.skipValue()
                     switch name {
                     case "options": options = [RawMember(key: name, value: body.span.extracting(value).array)]
+                    case "keep_alive":
+                        keepAlive = OllamaKeepAlive.number(of: body.span.extracting(value))
+                            .map { (range: value, json: $0) }
                     case "max_tokens":
                         // The model server refuses other values.
                         var number = JSONReader(body.span.extracting(value))
@@ -81,6 +91,7 @@ struct PassThroughRequest {
             $0 > 0 ? min($0, Self.largestLimit) : nil
         }
         self.body = body
+        self.keepAlive = keepAlive
     }
 
     /// Finds the model in a body of any size; in a long one beside the event loop.
@@ -91,13 +102,25 @@ struct PassThroughRequest {
         }
     }
 
-    /// The body with the name that the server has for the model.
+    /// The body with the name that the server has for the model, and with the seconds of a `keep_alive` as a number.
     func body(asking name: String) -> [UInt8] {
-        guard name != model else { return body }
+        var replacements: [Replacement] = []
+        if name != model {
+            var quoted = ByteBuffer()
+            quoted.append(jsonString: name)
+            replacements.append((nameRange, quoted.array))
+        }
+        if let keepAlive { replacements.append(keepAlive) }
+        guard !replacements.isEmpty else { return body }
+        replacements.sort { $0.range.lowerBound < $1.range.lowerBound }
         var changed = ByteBuffer(capacity: body.count + name.utf8.count)
-        changed.append(body.span.extracting(..<nameRange.lowerBound))
-        changed.append(jsonString: name)
-        changed.append(body.span.extracting(nameRange.upperBound...))
+        var position = 0
+        for replacement in replacements {
+            changed.append(body.span.extracting(position..<replacement.range.lowerBound))
+            changed.append(replacement.json)
+            position = replacement.range.upperBound
+        }
+        changed.append(body.span.extracting(position...))
         return changed.array
     }
 }

@@ -3,7 +3,8 @@ Copilot.
 
 Each file in `fixtures` has the exchanges of one program. An exchange has a `request`; the pieces of the `model`; what of it the model
 server is `asked`; and the `answer` with the status, the content type and the members that the program reads, as the original server
-sends them. `ignored` is X-Ignored-Members, in any order. The other members are free. Run by script/test doors.
+sends them. `ignored` is X-Ignored-Members, in any order. The other members are free. The requests of Claude Code, Codex, Copilot, and of
+Open WebUI with OpenAI's API, are written after descriptions and not recorded. Run by script/test doors.
 """
 
 import http.client

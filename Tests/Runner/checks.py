@@ -113,7 +113,8 @@ def clients(run: Run) -> None:
 
 
 def doors(run: Run) -> None:
-    run.unittest(run.python("clients"), "doors.test_doors", "doors.test_found_chats", "doors.test_door_forms", "doors.test_door_programs")
+    tests = ["doors.test_doors", "doors.test_found_chats", "doors.test_door_forms", "doors.test_door_programs", "doors.test_field"]
+    run.unittest(run.python("clients"), *tests)
     if run.is_long and not run.arguments:
         run.unittest(run.python("llm"), "doors.test_llm")
         run.unittest(run.python("litellm"), "doors.test_litellm")

@@ -1,8 +1,10 @@
-"""The requests of programs, over a raw connection: `ollama run`, Open WebUI, oterm, gptme and Apple's client.
+"""The requests of programs, over a raw connection: `ollama run`, Open WebUI, oterm, gptme, Apple's client, Claude Code, Codex and GitHub
+Copilot.
 
 Each file in `fixtures` has the exchanges of one program. An exchange has a `request`; the pieces of the `model`; what of it the model
 server is `asked`; and the `answer` with the status, the content type and the members that the program reads, as the original server
-sends them. The other members are free. Run by script/test doors.
+sends them. `ignored` is X-Ignored-Members, in any order. The other members are free. The requests of Claude Code, Codex, Copilot, and of
+Open WebUI with OpenAI's API, are written after descriptions and not recorded. Run by script/test doors.
 """
 
 import http.client
@@ -21,9 +23,12 @@ KINDS = {
     "<any>": lambda value: True,
     "<array>": lambda value: isinstance(value, list),
     "<digest>": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value),
+    "<empty>": lambda value: value == {},
     "<integer>": lambda value: type(value) is int,
     "<object>": lambda value: isinstance(value, dict),
     "<string>": lambda value: isinstance(value, str),
+    # GitHub Copilot refuses older ones.
+    "<version>": lambda value: re.fullmatch(r"\d+(\.\d+)+", value) and tuple(map(int, value.split("."))) >= (0, 6, 4),
     "<time>": lambda value: isinstance(value, str) and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?Z", value),
 }
 COUNTS = {"load_duration": 11, "prompt_eval_duration": 12, "eval_duration": 13}
@@ -126,6 +131,7 @@ class ProgramTests(DoorTestCase):
             # The parameter `charset`, which Ollama adds, has no meaning for JSON (RFC 8259, section 11).
             self.assertEqual(response.headers["Content-Type"].split(";")[0], answer["type"])
         self.assertIsNone(response.headers["Content-Encoding"])
+        self.assertEqual(set((response.headers["X-Ignored-Members"] or "").split(", ")), set(answer.get("ignored", "").split(", ")))
         if "body" in answer:
             self.assertEqual(difference(json.loads(text), answer["body"]), "")
         elif "lines" in answer:
@@ -142,6 +148,18 @@ class ProgramTests(DoorTestCase):
                 self.assertTrue(found, block)
                 events.append("[DONE]" if found[1] == "[DONE]" else json.loads(found[1]))
             self.assertEqual(difference(events, answer["events"]), "")
+        elif "named_events" in answer:
+            self.assertTrue(text.endswith("\n\n"), text)
+            events = []
+            for block in text.split("\n\n")[:-1]:
+                found = re.fullmatch(r"(?:event: ([a-z_.]+)\n)?data: (.*)|: .*", block)
+                self.assertTrue(found, block)
+                if found[2] == "[DONE]":
+                    events.append(found[2])
+                elif found[2] and found[1] != "ping":
+                    events.append(json.loads(found[2]))
+                    self.assertEqual(events[-1]["type"], found[1])
+            self.assertEqual(difference(events, answer["named_events"]), "")
 
     def test_every_file_is_replayed(self):
         replayed = {name.removeprefix("test_").replace("_", "-") for name in dir(self) if name.startswith("test_")}
@@ -164,3 +182,15 @@ class ProgramTests(DoorTestCase):
 
     def test_apple(self):
         self.replay("apple")
+
+    def test_claude_code(self):
+        self.replay("claude-code")
+
+    def test_codex(self):
+        self.replay("codex")
+
+    def test_github_copilot(self):
+        self.replay("github-copilot")
+
+    def test_open_webui_openai(self):
+        self.replay("open-webui-openai")

@@ -293,8 +293,8 @@ class ResponseTests(DoorTestCase):
 
     def test_errors_are_raised(self):
         with self.assertRaises(openai.BadRequestError) as raised:
-            self.responses.create(model="m", input="Hi", tools=[{"type": "web_search"}])
-        self.assertEqual((raised.exception.param, raised.exception.code), ("tools[0].type", "invalid_request"))
+            self.responses.create(model="m", input="Hi", tools=[{"type": "web_search"}], tool_choice="required")
+        self.assertEqual((raised.exception.param, raised.exception.code), ("tool_choice", "invalid_request"))
         with self.assertRaises(openai.NotFoundError):
             self.responses.create(model="m", input="Hi", previous_response_id="resp_none")
         self.fails_after("Half")

@@ -28,6 +28,11 @@ class Exchange:
         self.said = ""
 
     @property
+    def body(self):
+        """The request as its bytes."""
+        return self._exchange.body
+
+    @property
     def prompts(self):
         """The roles and texts of the messages in the request."""
         return [(message["role"], message["content"]) for message in self.request["messages"]]

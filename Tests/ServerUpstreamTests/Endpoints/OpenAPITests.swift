@@ -285,8 +285,9 @@ import Testing
         // Fields of HTTP and of browsers, which OpenAPI does not list, and those of security schemes.
         let others: Set<String> = [
             // Those of the front doors.
-            "anthropic-version", "x-conversation-id", "x-history",
-            "accept", "access-control-request-method", "authorization", "connection", "content-encoding",
+            "anthropic-version", "x-conversation-id", "x-history", "x-ignored-members",
+            "accept", "access-control-request-headers", "access-control-request-method", "authorization",
+            "connection", "content-encoding",
             "content-length", "content-type", "cookie", "date", "expect", "forwarded", "host", "keep-alive", "origin",
             "sec-fetch-mode", "sec-fetch-site", "server", "te", "trailer", "transfer-encoding", "upgrade", "x-api-key",
             "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-real-ip", "via",

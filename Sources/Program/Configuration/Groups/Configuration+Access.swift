@@ -27,7 +27,11 @@ extension Configuration {
         public internal(set) var doorPolicy = DoorPolicy.lenient
         /// The fields, or members of the body, in which programs send their own names of chats to the front doors. The first one that a request
         /// has counts.
-        public private(set) var chatNames: [FieldName] = []
+        public private(set) var chatNames = Self.knownChatNames
+        /// The names of Open WebUI, Claude Code and Codex.
+        private static let knownChatNames = [
+            "X-OpenWebUI-Chat-Id", "X-Claude-Code-Session-Id", "Session-Id", "Session_id", "prompt_cache_key",
+        ].compactMap { FieldName($0) }
         /// The issuers whose tokens apps accept. They are read at the start only, their keys again at run time.
         public private(set) var issuers: [ExternalIssuer] = []
         /// Whether the server starts only if there is a key: it listens beyond the loopback, no issuer is configured, and without an

@@ -39,11 +39,11 @@ extension Setting {
                 "Whether the front doors ignore or refuse what no model server can do: [doors.md](doors.md#ignored-members)."
             )
         case .chatNames:
-            .plain(
+            .option(
                 .process,
                 .list(of: "names") { configuration, value throws(SettingProblem) in
                     try configuration.access.setChatNames(value)
-                }, "X-OpenWebUI-Chat-Id,X-Claude-Code-Session-Id,Session-Id,Session_id,prompt_cache_key",
+                }, "the known ones",
                 "Fields and members in which programs name their chats to the front doors, or none: [doors.md](doors.md#memory)."
             )
         case .issuers:

@@ -88,7 +88,13 @@ enum RetentionStatements {
 
     private static let expireStatelessStatement = Statement(
         "expire_stateless", .int8, .int8,
-        sql: removal(of: "right(v.owner, 1) = E'\\x1E'", after: "v.updated_at", by: "v.appid")
+        sql: """
+            WITH old AS MATERIALIZED (
+                SELECT v.appid FROM chatterd_conversations v
+                WHERE right(v.owner, 1) = E'\\x1E' AND v.updated_at < now() - $2 * interval '1 microsecond' AND \(isOver)
+                ORDER BY v.appid LIMIT $1 FOR UPDATE SKIP LOCKED
+            ), \(removal)
+            """
     ) { row in
         row.nextInt()
     }
@@ -102,28 +108,29 @@ enum RetentionStatements {
 
     private static let expireSinglesStatement = Statement(
         "expire_singles", .int8, .int8,
-        sql: removal(of: ConversationRevision.isSingle("v.owner"), after: "v.changed_in", by: "v.changed_in")
+        sql: """
+            WITH old AS MATERIALIZED (
+                SELECT v.appid FROM chatterd_conversations v
+                WHERE \(ConversationRevision.isSingle("v.owner")) AND v.changed_in < now() - $2 * interval '1 microsecond' AND \(isOver)
+                ORDER BY v.changed_in LIMIT $1 FOR UPDATE SKIP LOCKED
+            ), \(removal)
+            """
     ) { row in
         row.nextInt()
     }
 
-    /// The removal of conversations `v` that meet a condition, which an index has, and whose replies are over.
-    private static func removal(of condition: String, after time: String, by order: String) -> String {
+    // The conditions on `owner` are those of indexes.
+    private static let isOver = """
+        NOT EXISTS (SELECT FROM chatts s WHERE s.appid = v.appid AND s.turn = s.seq AND s.state = 'streaming')
         """
-        WITH old AS MATERIALIZED (
-            SELECT v.appid FROM chatterd_conversations v
-            WHERE \(condition) AND \(time) < now() - $2 * interval '1 microsecond'
-                AND NOT EXISTS (
-                    SELECT FROM chatts s WHERE s.appid = v.appid AND s.turn = s.seq AND s.state = 'streaming')
-            ORDER BY \(order) LIMIT $1 FOR UPDATE SKIP LOCKED
-        ), gone AS (
+    private static let removal = """
+        gone AS (
             DELETE FROM chatts c USING old o WHERE c.appid = o.appid
         ), removed AS (
             DELETE FROM chatterd_conversations v USING old o WHERE v.appid = o.appid RETURNING v.appid
         )
         SELECT count(*) FROM removed
         """
-    }
 
     /// Removes expired idempotency keys, at most `limit`.
     static func expireKeys(limit: Int) -> Query<Void> { Query(expireKeysStatement, .int8(limit)) }

@@ -203,12 +203,6 @@ class ConversationTests(FieldTestCase):
         developer = said("developer", "One.", type="message"), said("developer", "Two.", type="message")
         self.ask(RESPONSES, respond(*developer, HI), fields)
         self.assertEqual(self.model.exchange().prompts, [("system", "One.\n\nTwo."), ("user", "hi")])
-        self.ask(CHAT, chat(said("system", "Be brief."), HI), fields | {"X-Conversation-ID": "begun"})
-        self.ask(RESPONSES, respond(instructions="Be polite.", conversation="begun") | {"input": "go on"}, fields)
-        prompts = self.model.exchange(2).prompts
-        self.assertEqual([role for role, _ in prompts], ["system", "user", "assistant", "user"])
-        self.assertIn("Be polite.", prompts[0][1])
-        self.assertIn("Be brief.", prompts[0][1])
 
     def test_arguments_are_the_same_in_another_form(self):
         fields = {"X-App-ID": self.app}
@@ -352,19 +346,6 @@ class AnswerTests(FieldTestCase):
                 self.assertEqual(difference(answer["content"][0], {"type": "thinking", "thinking": "hm well"}), "")
                 # Each is asked once.
                 self.assertEqual(len(self.gpt.requests), 2)
-
-    def test_thoughts_go_back_with_their_message(self):
-        call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
-        for name, kept in (("the client sends them", {"reasoning_content": "secret 42"}), ("the client has lost them", {})):
-            with self.subTest(name):
-                fields = {"X-App-ID": f"{self.app}-{len(kept)}"}
-                self.gpt.answers({"reasoning_content": "secret 42"}, {"tool_calls": [call | {"index": 0}]}, finish_reason="tool_calls")
-                self.ask(CHAT, chat(model="g", tools=[FUNCTION]), fields)
-                self.gpt.answers({"content": "Done."})
-                history = HI, said("assistant", None, tool_calls=[call], **kept), said("tool", "1", tool_call_id="c1")
-                self.ask(CHAT, chat(*history, model="g", tools=[FUNCTION]), fields)
-                [asked] = self.gpt.requests
-                self.assertEqual(difference(asked["messages"][1], {"reasoning_content": "secret 42", "tool_calls": [call]}), "")
 
     def test_the_start_of_a_message_has_the_estimate(self):
         body = chat(said("user", "word " * 100))

@@ -30,6 +30,18 @@ import Testing
         return messages
     }
 
+    @Test func messagesOfTheSystemBecomeOne() {
+        let own = EncodedConversation(instructions: "Be \"polite\".\n")
+        let others = messages([("system", 1, 0), ("system", 2, 0)])
+        #expect(
+            own.joined(with: others).map(texts)
+                == [#"{"role":"system","content":"Be \"polite\".\n\n\n0\n\n1"}"#])
+        #expect(own.joined(with: EncodedConversation()) == nil)
+        var picture = others
+        picture.append(ModelMessage(role: "system", content: "x", extras: #""images":["AAAA"]"#))
+        #expect(own.joined(with: picture) == nil)
+    }
+
     @Test func messagesHaveTheirProperties() {
         let messages = messages([("system", 1, 0), ("user", 2, 3), ("assistant", 3, 3)])
         #expect(messages.count == 3 && messages.entries.map(\.seq) == [1, 2, 3])

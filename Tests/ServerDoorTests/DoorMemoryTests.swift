@@ -506,6 +506,22 @@ import Testing
         }
     }
 
+    @Test func requestWithAKeyHasOnePlaceWhateverTheNameOfTheChat() async throws {
+        let upstream = try counting()
+        try await onStage(upstream: upstream.url) { stage in
+            let fields = [("X-App-ID", "shop"), ("X-OpenWebUI-Chat-Id", "c7")]
+            func ask(_ key: String?) throws -> HTTPExchange {
+                let key = key.map { [("Idempotency-Key", $0)] } ?? []
+                return try self.ask(stage, Self.completions, [["user", "Hi"]], fields: fields + key)
+            }
+            let first = try ask("k")
+            // The name is taken between both.
+            #expect(try ask(nil)["X-Conversation-ID"] == "c7")
+            let second = try ask("k")
+            #expect(first["Location"] == second["Location"] && upstream.requests.count == 2)
+        }
+    }
+
     @Test func nameOfTheConversationCountsMoreThanThatOfTheChat() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in

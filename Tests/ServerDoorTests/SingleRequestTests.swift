@@ -68,6 +68,28 @@ import Testing
         }
     }
 
+    @Test func requestThatBringsAnAnswerIsListedAtOnce() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let history = [["user", "Hi"], ["assistant", "What the store has not."], ["user", "Go on"]]
+            let name = try ask(stage, history)["X-Conversation-ID"]
+            #expect(try list(stage) == [name] && list(stage, "&requests=1").isEmpty)
+        }
+    }
+
+    @Test func importIntoASingleRequestListsIt() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let name = try #require(try ask(stage, [["user", "Hi"]])["X-Conversation-ID"])
+            let row =
+                #"{"seq":3,"kind":"message","time":"2026-11-20T17:07:20.859441Z","role":"user","content":"More"}"#
+            let answer = try RawClient.post(
+                port: stage.port, "/conversations/\(name)/import?appID=shop&continue=1", json: row + "\n")
+            #expect(answer.status == 200, "\(answer.text)")
+            #expect(try list(stage) == [name] && list(stage, "&requests=1").isEmpty)
+        }
+    }
+
     @Test func namedConversationIsListedAtOnce() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url) { stage in

@@ -203,6 +203,11 @@ class ConversationTests(FieldTestCase):
         developer = said("developer", "One.", type="message"), said("developer", "Two.", type="message")
         self.ask(RESPONSES, respond(*developer, HI), fields)
         self.assertEqual(self.model.exchange().prompts, [("system", "One.\n\nTwo."), ("user", "hi")])
+        self.ask(CHAT, chat(said("system", "Be brief."), HI), fields | {"X-Conversation-ID": "begun"})
+        self.ask(RESPONSES, respond(instructions="Be polite.", conversation="begun") | {"input": "go on"}, fields)
+        prompts = self.model.exchange(2).prompts
+        self.assertEqual(prompts[0], ("system", "Be polite.\n\nBe brief."))
+        self.assertEqual([role for role, _ in prompts], ["system", "user", "assistant", "user"])
 
     def test_arguments_are_the_same_in_another_form(self):
         fields = {"X-App-ID": self.app}

@@ -53,6 +53,45 @@ public struct EncodedConversation: Sendable {
         append(ModelMessage(role: "system", content: instructions))
     }
 
+    /// The messages and others as one message of the system, with an empty line between their texts; `nil` if there are no others, or one of
+    /// all has more than a text.
+    public func joined(with others: EncodedConversation) -> EncodedConversation? {
+        guard !others.isEmpty, let own = texts, let other = others.texts else { return nil }
+        return EncodedConversation(instructions: (own + other).joined(separator: "\n\n"))
+    }
+
+    /// The texts of the messages; `nil` if one of them has other members than a role and a text.
+    private var texts: [String]? {
+        var texts: [String] = []
+        forEachRun { run in
+            var position = 0
+            while position < run.count {
+                var reader = JSONReader(run, at: position)
+                // The process has written this JSON itself.
+                guard let text = try? Self.text(of: &reader) else { return }
+                texts.append(text)
+                position = reader.position + 1
+            }
+        }
+        return texts.count == count ? texts : nil
+    }
+
+    /// Reads a message; `nil` if it has other members than a role and a text.
+    private static func text(of reader: inout JSONReader) throws(JSONError) -> String? {
+        var text: String?
+        var isPlain = true
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            if reader.matches(key, "content") {
+                text = try reader.stringOrSkip().map { String(decodingJSON: reader.bytes.extracting($0.range)) }
+            } else {
+                isPlain = isPlain && reader.matches(key, "role")
+                try reader.skipValue()
+            }
+        }
+        return isPlain ? text : nil
+    }
+
     // MARK: - Building
 
     /// Appends a message; `seq` and `turn` as in `EncodedMessage`.

@@ -48,11 +48,15 @@ public struct TurnHistory: Sendable {
         memory?.shrink(to: messages.byteCount)
     }
 
+    /// The messages of the system at its beginning, unless there are no others.
+    var leadingSystem: EncodedConversation {
+        messages.messages(0..<((0..<messages.count).first { messages[$0].role != .system } ?? 0))
+    }
+
     /// The history without the messages of the system at its beginning.
     func withoutLeadingSystem() -> TurnHistory {
         var rest = self
-        let count = (0..<messages.count).first { messages[$0].role != .system } ?? 0
-        rest.messages = messages.removing(0..<count)
+        rest.messages = messages.removing(0..<leadingSystem.count)
         return rest
     }
 

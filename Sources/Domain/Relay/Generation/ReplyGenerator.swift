@@ -19,9 +19,9 @@ final class ReplyGenerator {
     let context: ReplyContext
     private let passThrough: [RawMember]
     /// The message of the system that precedes the history; none without instructions.
-    private let instructions: EncodedConversation
+    private var instructions: EncodedConversation
     /// Whether the request has messages of the system in the place of those that the history begins with.
-    private let replacesSystem: Bool
+    private var replacesSystem: Bool
     /// The paths of the request that have no effect, as a JSON array; `nil` for none.
     private let ignored: [UInt8]?
     private var targets: ModelTargets
@@ -69,8 +69,18 @@ final class ReplyGenerator {
 
     /// Starts the reply.
     func begin(_ history: TurnHistory) async throws(RelayError) -> Outcome {
-        self.history = replacesSystem ? history.withoutLeadingSystem() : history
+        take(history)
         return try await performUntilServerWorks(from: run.begin())
+    }
+
+    /// Takes the history. The messages of the system at its beginning become one with the instructions of the request, because templates of
+    /// models refuse a second one.
+    private func take(_ whole: TurnHistory) {
+        if !replacesSystem, !instructions.isEmpty, let joined = instructions.joined(with: whole.leadingSystem) {
+            instructions = joined
+            replacesSystem = true
+        }
+        history = replacesSystem ? whole.withoutLeadingSystem() : whole
     }
 
     /// Handles the progress of a server.
@@ -310,7 +320,7 @@ final class ReplyGenerator {
             run.cancellation
         }
         try whole.requireSize()
-        history = replacesSystem ? whole.withoutLeadingSystem() : whole
+        take(whole)
     }
 
     private func slotAcquired() -> GenerationRun.Event {

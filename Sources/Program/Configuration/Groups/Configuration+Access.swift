@@ -28,9 +28,10 @@ extension Configuration {
         /// The fields, or members of the body, in which programs send their own names of chats to the front doors. The first one that a request
         /// has counts.
         public private(set) var chatNames = Self.knownChatNames
-        /// The names of Open WebUI, Claude Code and Codex.
+        /// The names of Open WebUI, Claude Code and Codex, and one for programs that let their operator choose.
         private static let knownChatNames = [
-            "X-OpenWebUI-Chat-Id", "X-Claude-Code-Session-Id", "Session-Id", "Session_id", "prompt_cache_key",
+            "X-Chat-Id", "X-OpenWebUI-Chat-Id", "X-Claude-Code-Session-Id", "Session-Id", "Session_id",
+            "prompt_cache_key",
         ].compactMap { FieldName($0) }
         /// The issuers whose tokens apps accept. They are read at the start only, their keys again at run time.
         public private(set) var issuers: [ExternalIssuer] = []

@@ -21,6 +21,8 @@ public final class Housekeeper {
     private static let statelessLimit = 500
     /// The time for which such a conversation is kept after its last change, so that its reply can be read again.
     public static let statelessLifetime = Duration.seconds(60)
+    /// The number of single requests that a slow round removes.
+    private static let singleLimit = 50
     /// The time for which a single request is kept that nothing follows.
     public static let singleLifetime = Duration.seconds(30 * 24 * 3_600)
     /// The number of times that a round repeats a statement with a limit.
@@ -57,7 +59,7 @@ public final class Housekeeper {
     ///
     /// - Parameters:
     ///   - store: a separate store on the same shard.
-    ///   - retention: the age at which a conversation is removed; `nil` keeps all conversations.
+    ///   - retention: the age at which a conversation is removed; `nil` keeps all conversations but single requests.
     ///   - adopt: calls `adoptAbandoned` and generates the replies; returns when their turns are on the board.
     ///   - resolve: calls `resolveUnconfirmed`.
     ///   - settle: calls `settlePending` of the process's `UsageStore`.
@@ -169,7 +171,14 @@ public final class Housekeeper {
         }
         try await sweepJournal()
         _ = try await pool.run(SheetStatements.turn)
+        try await removeSingles()
         try await retention?.expire { [unowned self] in isEnding }
+    }
+
+    /// Removes some old single requests, each of which may have as many prompts as a request.
+    private func removeSingles() async throws {
+        guard roundCount % Self.slowRoundInterval == 0, !isEnding else { return }
+        _ = try await pool.run(RetentionStatements.expireSingles(limit: Self.singleLimit, age: Self.singleLifetime))
     }
 
     private func removeExpiredRows() async throws {
@@ -177,11 +186,6 @@ public final class Housekeeper {
         _ = try await pool.run(AccessStatements.removeOld(after: AppKeyStore.auditAge))
         try await repeatPiece(of: Self.keyLimit) { [self] in
             try await pool.run(RetentionStatements.expireKeys(limit: Self.keyLimit)).affectedRows
-        }
-        try await repeatPiece(of: Self.statelessLimit) { [self] in
-            try await pool.run(
-                RetentionStatements.expireSingles(limit: Self.statelessLimit, age: Self.singleLifetime)
-            ).first ?? 0
         }
         _ = try await pool.run(UsageStatements.settleLost)
         _ = try await pool.run(UsageStatements.expire)

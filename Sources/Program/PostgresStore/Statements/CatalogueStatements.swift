@@ -244,7 +244,7 @@ enum CatalogueStatements {
                 WHERE EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
                     OR EXISTS (SELECT FROM chatts WHERE appid = $1)
                 ON CONFLICT (appid) DO UPDATE SET
-                    title = CASE WHEN $3 THEN $4 ELSE v.title END, owner = excluded.owner,
+                    title = CASE WHEN $3 THEN $4 ELSE v.title END, \(ConversationRevision.listed("v")),
                     archived_at = CASE WHEN $5 THEN coalesce(v.archived_at, now()) WHEN $5 IS NULL THEN v.archived_at END,
                     revision = v.revision + 1, \(ConversationRevision.changedNow)
                 RETURNING v.revision, v.title, v.archived_at

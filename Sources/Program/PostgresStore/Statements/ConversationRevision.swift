@@ -40,6 +40,11 @@ enum ConversationRevision {
     /// Whether the text is that of the owner of a single request. Indexes have the condition.
     static func isSingle(_ owner: String) -> String { "right(\(owner), 1) = E'\\x1D'" }
 
+    /// The assignment of a statement after which a single request `table` is a conversation like any other.
+    static func listed(_ table: String) -> String {
+        "owner = CASE WHEN \(isSingle(table + ".owner")) THEN excluded.owner ELSE \(table).owner END"
+    }
+
     /// A CTE, `changed`, that counts a change of conversation $1 and adds its row if there is none: once if `source` has a row, and not
     /// at all if it has none. A single request that is followed by something is in the lists from then on. It returns the revision, and the version of the rows that do not change.
     ///
@@ -50,7 +55,7 @@ enum ConversationRevision {
             INSERT INTO chatterd_conversations AS v (appid, owner) SELECT $1, \(owner) FROM \(source)
             ON CONFLICT (appid) DO UPDATE SET
                 revision = v.revision + 1, \(changedNow)\(rebases ? ", base = v.revision + 1" : ""),
-                owner = CASE WHEN \(isSingle("v.owner")) THEN excluded.owner ELSE v.owner END
+                \(listed("v"))
             RETURNING v.revision, v.epoch, v.base
         )
         """

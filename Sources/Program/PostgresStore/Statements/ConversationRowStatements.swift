@@ -425,6 +425,7 @@ enum ConversationRowStatements {
                     \(ConversationRevision.period(of: "u.time")), \(time("$8"))
                 FROM place, LATERAL (SELECT CASE WHEN $4 THEN \(time("$7")) ELSE now() END) AS u (time)
                 ON CONFLICT (appid) DO UPDATE SET
+                    \(ConversationRevision.listed("c")),
                     title = CASE WHEN $4 THEN excluded.title ELSE c.title END,
                     created_at = CASE WHEN $4 THEN excluded.created_at ELSE c.created_at END,
                     updated_at = CASE WHEN $4 THEN excluded.updated_at ELSE c.updated_at END,

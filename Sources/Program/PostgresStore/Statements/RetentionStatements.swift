@@ -99,7 +99,8 @@ enum RetentionStatements {
         row.nextInt()
     }
 
-    /// Removes single requests that nothing has followed for an age, at most `limit`. Lists order them by periods of ten minutes.
+    /// Removes single requests that nothing has followed for an age, at most `limit`. The mark of the owner is not enough: a process of an
+    /// earlier version adds turns and does not change it.
     ///
     /// - Returns: the number of removed requests.
     static func expireSingles(limit: Int, age: Duration) -> Query<Int> {
@@ -111,7 +112,10 @@ enum RetentionStatements {
         sql: """
             WITH old AS MATERIALIZED (
                 SELECT v.appid FROM chatterd_conversations v
-                WHERE \(ConversationRevision.isSingle("v.owner")) AND v.changed_in < now() - $2 * interval '1 microsecond' AND \(isOver)
+                WHERE \(ConversationRevision.isSingle("v.owner")) AND v.changed_in < now() - $2 * interval '1 microsecond'
+                    AND \(isOver) AND (
+                        SELECT count(*) FROM (
+                            SELECT FROM chatts s WHERE s.appid = v.appid AND (s.state IS NULL OR s.turn = s.seq) LIMIT 2) AS s) < 2
                 ORDER BY v.changed_in LIMIT $1 FOR UPDATE SKIP LOCKED
             ), \(removal)
             """

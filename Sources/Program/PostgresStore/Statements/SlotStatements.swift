@@ -270,7 +270,8 @@ enum SlotStatements {
         "queue_remove_ranks", after: .rowScope, .text,
         sql: """
             DELETE FROM chatterd_queue_ranks
-            WHERE appid = $1 AND NOT EXISTS (SELECT FROM chatterd_conversations WHERE owner = $1)
+            WHERE appid = $1 AND NOT EXISTS (
+                SELECT FROM chatterd_conversations WHERE owner IN ($1, $1 || E'\\x1D'))
             """)
 
     /// The running reply of a ticket, `q`, as `c`; null if it is closed or gone. The statement looks up each reply separately,

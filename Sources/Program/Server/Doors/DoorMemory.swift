@@ -73,15 +73,15 @@ struct DoorMemory: Sendable {
         }
     }
 
-    /// The name that the program of a client has for the chat, if a conversation can have it; `nil` for none.
+    /// The first name of the chat by the program of a client that a conversation can have; `nil` for none.
     private func chatName(of asked: DoorRequest, _ request: Request) -> String? {
         for field in chatNames {
-            let member = asked.chat.passThrough.last { $0.key == field.text }
+            let member = asked.chat.passThrough.last { FieldName($0.key) == field }
             guard let name = request.fields[field] ?? member.flatMap({ try? JSONSlice($0.value).string }) else {
                 continue
             }
             let isPossible = (try? name.requireName("", upTo: ConversationKey.maximumNameLength)) != nil
-            return isPossible && name != "." && name != ".." ? name : nil
+            if isPossible, name != ".", name != ".." { return name }
         }
         return nil
     }
@@ -98,20 +98,24 @@ struct DoorMemory: Sendable {
         asked.system = sent.instructions.map { messages.prefix($0).map(\.content).joined(separator: "\n\n") }
         asked.history = sent.digest
         var beginning = Self.beginning(with: messages, of: owner, key: key)
-        switch try await archive.find(sent.ends.map(\.digest), of: owner, key: key, name: chat) {
+        // A request with a key has the same place when it is repeated, whatever conversations there are by then.
+        let name = key == nil ? chat : nil
+        // A title or a tag follows no answer.
+        asked.chat.isSingle = sent.ends.isEmpty
+        switch try await archive.find(sent.ends.map(\.digest), of: owner, key: key, name: name) {
         case .stored(let conversation, let reply, let index) where conversation.owner == owner:
             asked.chat.messages.removeFirst(sent.ends[index].count)
             asked.chat.parent = reply.description
             return Place(conversation: conversation, beginning: beginning)
         case .known(let conversation) where conversation.owner == owner: beginning.conversation = conversation
         case nil:
-            asked.chat.isSingle = chat == nil
             // Another request of the chat may begin the conversation at the same time, and is a branch then.
-            if let chat {
-                beginning.conversation = ConversationKey(owner, name: chat)
+            if let name {
+                beginning.conversation = ConversationKey(owner, name: name)
                 beginning.parent = "start"
+                asked.chat.isSingle = false
             }
-        case .known, .stored, .named: asked.chat.isSingle = true
+        case .known, .stored, .named: break
         }
         asked.chat.messages = beginning.messages
         asked.chat.parent = beginning.parent

@@ -89,6 +89,7 @@ struct ResponseRequestTests {
         (#""input":[]"#, "input"), (#""input":7"#, "input"), (#""tools":[]"#, "input"),
         (#""input":[{"type":"item_reference","id":"x"}]"#, "input[0].type"),
         (#""input":[{"type":"computer_call"}]"#, "input[0].type"),
+        (#""input":[{"type":"web_search_call","id":"w"}]"#, "input"),
         (#""input":[{"role":"tool","content":"a"}]"#, "input[0].role"),
         (#""input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]"#, "input[0].content[0].type"),
         (#""input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]"#, "input[0].content[0].file_id"),

@@ -74,7 +74,12 @@ struct AnthropicMessages: ChatTranslator {
         }
         if let output = try members.object("output_config") {
             try output.ignore(allBut: ["format", "effort"], in: "output_config.", as: &draft.ignored)
-            if let effort = output["effort"], think != Array("false".utf8) { think = effort.json }
+            if let effort = try output.string("effort", in: "output_config."), think != Array("false".utf8) {
+                guard let word = OpenAIChat.think(forEffort: effort) else {
+                    throw .unsupported("output_config.effort", OpenAIChat.efforts)
+                }
+                think = Array(word.utf8)
+            }
             if let format = try output.object("format", in: "output_config.") {
                 try translate(format: format, at: "output_config.format.", into: &draft)
             }

@@ -25,6 +25,7 @@ public struct HistoryMatch: Sendable, Equatable {
     ///
     /// - Returns: `nil` if the request differs from the messages before all turns, which no branch can replace.
     public init?(of request: [ModelMessage], in history: [StoredMessage]) {
+        guard !request.isEmpty else { return nil }
         let common = zip(request, history).prefix { HistoryDigest(of: $0) == HistoryDigest(of: $1.message) }.count
         repeated = common == request.count && common < history.count ? history[common].reply : nil
         // The last end of a turn in the common beginning that leaves a message to ask with.

@@ -46,6 +46,9 @@ struct ResponseInput {
             try input.add(item, in: path + ".")
         }
         input.close()
+        guard !input.messages.isEmpty else {
+            throw .unsupported(path, "none of its items has anything for a model: send a message.")
+        }
         ignored = input.ignored
         return input.messages
     }

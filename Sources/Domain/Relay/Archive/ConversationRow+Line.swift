@@ -44,7 +44,7 @@ extension ConversationRow {
     /// Whether a message of a request may have the member.
     private static func isExtra(_ name: String, _ value: Span<UInt8>) -> Bool {
         switch name {
-        case "thinking", "tool_name", "tool_call_id": value[0] == UInt8(ascii: "\"")
+        case "thinking", "name", "tool_name", "tool_call_id": value[0] == UInt8(ascii: "\"")
         case "tool_calls": value.isArray(of: .object)
         case "images": value.isArray(of: .string)
         default: false

@@ -7,7 +7,7 @@ struct AnthropicContent {
     /// The members that every block may have without an effect here: model servers recognise what `cache_control` marks.
     private static let common: Set<String> = ["type", "cache_control"]
     /// The types of blocks that only Anthropic's models and tools read, and that hold nothing for other models.
-    private static let foreign: Set<String> = [
+    private static let foreign = [
         "redacted_thinking", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
         "tool_search_tool_result", "code_execution_tool_result", "bash_code_execution_tool_result",
         "text_editor_code_execution_tool_result", "mcp_tool_use", "mcp_tool_result",

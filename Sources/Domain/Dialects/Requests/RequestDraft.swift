@@ -91,8 +91,7 @@ struct RequestDraft {
     /// Ignores all members of `stream_options` but the known ones, and those that ask for nothing.
     mutating func ignore(allBut known: Set<String>, ofStreamOptions options: DoorMembers?) throws(RelayError) {
         guard let options else { return }
-        let harmless = options.names.filter { options[$0]?.boolean == false }
-        try options.ignore(allBut: known.union(harmless), in: "stream_options.", as: &ignored)
+        try options.ignore(allBut: known, in: "stream_options.", as: &ignored) { options[$0]?.boolean == false }
     }
 
     /// Adds a text or a list of texts at which the answer stops, as a list.

@@ -15,7 +15,7 @@ struct ResponseInput {
     }
 
     /// The types of items about tools that a server of Open Responses runs by itself, which say nothing that a message of the model does not.
-    private static let foreign: Set<String> = [
+    private static let foreign = [
         "web_search_call", "file_search_call", "mcp_list_tools", "tool_search_call", "tool_search_output",
     ]
 

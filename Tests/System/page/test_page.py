@@ -763,25 +763,6 @@ class ConversationListTests(PageCase):
         self.page.locator("#archived").click()
         expect(row).to_have_count(1)
 
-    def test_single_request_of_a_program_is_in_a_list_of_its_own_until_it_is_renamed(self):
-        prompt = {"role": "user", "content": "### Task: write a title"}
-        status, answer = self.call("POST", "/v1/chat/completions?appID=web", {"model": "tiny", "messages": [prompt]})
-        self.assertEqual(status, 200, answer)
-        self.open()
-        row = self.page.locator("#list a")
-        expect(self.page.locator("#list-note")).to_have_text("No conversations yet.")
-        self.page.locator("#manage summary").click()
-        self.page.locator("#requests").click()
-        expect(row).to_contain_text("### Task: write a title")
-        row.click()
-        expect(self.page.locator(".answer")).to_have_count(1)
-        self.menu("rename")
-        self.page.get_by_label("Title").fill("Kept")
-        self.page.get_by_role("dialog").get_by_role("button", name="Save").click()
-        expect(row).to_have_count(0)
-        self.page.locator("#requests").click()
-        expect(row).to_contain_text("Kept")
-
     def test_conversation_beyond_the_list_has_its_title(self):
         roles = ("user", "assistant")
         self.import_messages("long", [{"role": roles[number % 2], "content": f"message {number}"} for number in range(150)])

@@ -9,8 +9,6 @@ export class Catalogue extends Emitter {
   next;
   query = "";
   showsArchived = false;
-  /// Whether it has the single requests of programs in the place of the conversations.
-  showsRequests = false;
   isLoading = false;
   #generation = 0;
   #timer = null;
@@ -39,7 +37,7 @@ export class Catalogue extends Emitter {
   /// Takes the answer to a change of one conversation.
   update(entry) {
     const index = this.entries.findIndex((other) => other.conversation === entry.conversation);
-    if (index >= 0 && !this.showsRequests && entry.archived === this.showsArchived) this.entries[index] = { ...this.entries[index], ...entry };
+    if (index >= 0 && entry.archived === this.showsArchived) this.entries[index] = { ...this.entries[index], ...entry };
     else if (index >= 0) this.entries.splice(index, 1);
     else this.refreshSoon();
     this.emit();
@@ -55,7 +53,7 @@ export class Catalogue extends Emitter {
       // A page of a search may be empty and nevertheless have a next one.
       do {
         page = await call("GET", "conversations", {
-          query: { limit: cursor ? 50 : Math.min(200, Math.max(50, this.entries.length)), cursor: page?.next ?? cursor, q: this.query || null, archived: this.query || this.showsRequests ? "all" : Number(this.showsArchived), requests: this.showsRequests ? 1 : null },
+          query: { limit: cursor ? 50 : Math.min(200, Math.max(50, this.entries.length)), cursor: page?.next ?? cursor, q: this.query || null, archived: this.query ? "all" : Number(this.showsArchived) },
         });
         if (generation !== this.#generation) return;
         found.push(...page.conversations);

@@ -20,8 +20,7 @@ export class Sidebar {
     });
     on("more", "click", () => actions.guard(() => catalogue.more()));
     on("new", "click", () => actions.fresh());
-    on("archived", "click", () => this.#change({ showsArchived: !catalogue.showsArchived, showsRequests: false }));
-    on("requests", "click", () => this.#change({ showsRequests: !catalogue.showsRequests, showsArchived: false }));
+    on("archived", "click", () => this.#toggleArchived());
     on("import", "click", () => $("import-file").click());
     on("import-file", "change", () => actions.guard(() => this.#import()));
     on("delete-all", "click", () => actions.guard(() => this.#deleteAll()));
@@ -41,13 +40,12 @@ export class Sidebar {
   }
 
   show() {
-    const { entries, query, isLoading, next, showsArchived, showsRequests } = this.catalogue;
+    const { entries, query, isLoading, next, showsArchived } = this.catalogue;
     const focused = document.activeElement?.closest("#list a")?.getAttribute("href");
     $("list").replaceChildren(...entries.map((entry) => this.#row(entry)));
     if (focused) [...$("list").querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
     $("more").hidden = !next;
-    const usual = showsRequests ? strings.noRequests : showsArchived ? strings.noArchived : strings.noConversations;
-    const nothing = query ? strings.noMatches : usual;
+    const nothing = query ? strings.noMatches : showsArchived ? strings.noArchived : strings.noConversations;
     $("list-note").textContent = entries.length ? "" : isLoading ? (query ? strings.searching : strings.loading) : nothing;
   }
 
@@ -70,11 +68,9 @@ export class Sidebar {
     this.actions.guard(() => this.catalogue.refresh());
   }
 
-  /// Changes which conversations the list has.
-  #change(shown) {
-    Object.assign(this.catalogue, shown);
-    $("archived").setAttribute("aria-pressed", String(shown.showsArchived));
-    $("requests").setAttribute("aria-pressed", String(shown.showsRequests));
+  #toggleArchived() {
+    this.catalogue.showsArchived = !this.catalogue.showsArchived;
+    $("archived").setAttribute("aria-pressed", String(this.catalogue.showsArchived));
     this.actions.guard(() => this.catalogue.refresh());
   }
 

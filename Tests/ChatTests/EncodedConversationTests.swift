@@ -40,6 +40,8 @@ import Testing
         var picture = others
         picture.append(ModelMessage(role: "system", content: "x", extras: #""images":["AAAA"]"#))
         #expect(own.joined(with: picture) == nil)
+        let long = String(repeating: "x", count: EncodedConversation.longestJoin)
+        #expect(own.joined(with: EncodedConversation(instructions: long)) == nil)
     }
 
     @Test func messagesHaveTheirProperties() {

@@ -75,6 +75,13 @@ struct HistoryDigestTests {
         #expect(compared(" a\n", call) == compared("a", sameCall))
     }
 
+    @Test func nameOfAParticipantCountsButForTheModel() {
+        #expect(compared("a", #""name":"ada""#) != compared("a", #""name":"bob""#))
+        #expect(compared("a", #""name":"ada""#) != compared("a", #""images":["ada"]"#))
+        let reply = ModelMessage(role: "assistant", content: "a", extras: #""name":"helper""#)
+        #expect(HistoryDigest(of: reply) == HistoryDigest(of: ModelMessage(role: "assistant", content: "a")))
+    }
+
     private func compared(_ text: String, _ extras: String) -> HistoryDigest {
         HistoryDigest(of: ModelMessage(role: "user", content: text, extras: extras.isEmpty ? nil : extras))
     }

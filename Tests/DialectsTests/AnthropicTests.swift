@@ -53,6 +53,8 @@ struct AnthropicTests {
         #expect(
             try read(#","output_config":{"effort":"low","format":{"type":"json_schema","schema":{"a":1}}}"#)[1...2]
                 == [#"format={"a":1}"#, #"think="low""#])
+        // An Ollama refuses the words that it does not know.
+        #expect(try read(#","output_config":{"effort":"xhigh"}"#)[1] == #"think="max""#)
     }
 
     @Test func blocksAreTranslated() throws {
@@ -74,6 +76,15 @@ struct AnthropicTests {
         (#"{"max_tokens":1}"#, "messages"), (#"{"max_tokens":1,"messages":[]}"#, "messages"),
         (#"{"max_tokens":1,"messages":[{"role":"tool","content":"s"}]}"#, "messages[0].role"),
         (#"{"max_tokens":1,"messages":[{"role":"user"}]}"#, "messages[0].content"),
+        (
+            #"{"max_tokens":1,"output_config":{"effort":"some"},"messages":[{"role":"user","content":"x"}]}"#,
+            "output_config.effort"
+        ),
+        // Its text is a part of the history.
+        (
+            #"{"max_tokens":1,"messages":[{"role":"assistant","content":[{"type":"mcp_tool_result"}]}]}"#,
+            "messages[0].content[0].type"
+        ),
         (#"{"max_tokens":1,"messages":[{"role":"user","content":"x"}],"inference_geo":"us"}"#, "inference_geo"),
         (
             #"{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document"}]}]}"#,

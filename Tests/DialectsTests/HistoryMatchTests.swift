@@ -101,6 +101,7 @@ struct HistoryMatchTests {
             .enumerated().map { StoredMessage($1, $0 % 2 == 1 ? .reply(id($0)) : .prompt) }
         #expect(HistoryMatch(of: request, in: stored)?.parent == .reply(id(3)))
         #expect(HistoryMatch(of: [message("uu")], in: Array(stored.prefix(2)))?.repeated == nil)
+        #expect(HistoryMatch(of: [], in: stored) == nil)
     }
 
     @Test func messagesAreComparedByWhatClientsKeep() {

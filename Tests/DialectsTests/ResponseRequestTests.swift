@@ -58,6 +58,8 @@ struct ResponseRequestTests {
         let allowed =
             #","tool_choice":{"type":"allowed_tools","mode":"required","tools":[{"type":"function","name":"g"}]}"#
         #expect(try translated(tools + allowed) == ["user: Hi", "tools=[\(g)]", #"tool_choice="required""#])
+        let hosted = allowed.replacing("[{", with: #"[{"type":"image_generation"},{"#)
+        #expect(try translated(tools + hosted) == ["user: Hi", "tools=[\(g)]", #"tool_choice="required""#])
     }
 
     @Test func formatReachesEveryKindOfServer() throws {
@@ -94,6 +96,10 @@ struct ResponseRequestTests {
         (#""input":[{"role":"user","content":[{"type":"input_file","file_id":"f"}]}]"#, "input[0].content[0].type"),
         (#""input":[{"role":"user","content":[{"type":"input_image","file_id":"f"}]}]"#, "input[0].content[0].file_id"),
         (#""input":"a","tools":[{"type":"web_search"}],"tool_choice":"required""#, "tool_choice"),
+        (
+            #""input":"a","tools":[{"type":"function","name":"f"}],"tool_choice":{"type":"function","name":"g"}"#,
+            "tool_choice.name"
+        ),
         (#""input":"a","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}"#, "tool_choice.type"),
         (#""input":"a","include":["message.output_text.logprobs"]"#, "include[0]"),
         (#""input":"a","store":false,"background":true"#, "background"),

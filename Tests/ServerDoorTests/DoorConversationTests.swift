@@ -1,3 +1,4 @@
+import ChatterdConfiguration
 import ChatterdTestSupport
 import Foundation
 import Testing
@@ -15,6 +16,17 @@ import Testing
     }
 
     private func create(_ stage: Stage, _ body: String) throws -> HTTPExchange { try post(stage, Self.path, body) }
+
+    @Test(arguments: [("lenient", 200), ("strict", 400)])
+    func whatIsIgnoredOfItemsIsToldOrRefused(_ policy: String, _ status: Int) async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url, environment: [.doors: policy]) { stage in
+            let made = try create(
+                stage, #"{"items":[{"type":"web_search_call"},{"role":"user","content":"Hi","mood":1}]}"#)
+            #expect(made.status == status, "\(made.text)")
+            #expect(made["X-Ignored-Members"] == (status == 200 ? "items[], items[].mood" : nil))
+        }
+    }
 
     @Test func conversationIsCreatedContinuedAndDeleted() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])

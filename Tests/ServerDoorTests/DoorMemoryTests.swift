@@ -522,6 +522,19 @@ import Testing
         }
     }
 
+    @Test func nameOfAParticipantSurvivesAnExport() async throws {
+        let upstream = try counting()
+        try await onStage(upstream: upstream.url) { stage in
+            let body = #"{"model":"tiny","messages":[{"role":"user","name":"ada","content":"Hi"}]}"#
+            let answer = try RawClient.post(port: stage.port, Self.completions, json: body, fields: Self.identity)
+            #expect(answer.status == 200, "\(answer.text)")
+            let file = try stage.send("GET", "/conversations/trip/export?appID=shop").text
+            let copy = try RawClient.post(port: stage.port, "/conversations/copy/import?appID=shop", json: file)
+            #expect(copy.status == 201, "\(copy.text)")
+            #expect(try stage.send("GET", "/conversations/copy/export?appID=shop").text.contains(#""name":"ada""#))
+        }
+    }
+
     @Test func nameOfTheConversationCountsMoreThanThatOfTheChat() async throws {
         let upstream = try counting()
         try await onStage(upstream: upstream.url) { stage in

@@ -42,6 +42,16 @@ import Testing
         }
     }
 
+    @Test func countOfTokensTellsWhatHasNoEffect() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hello"])
+        try await onStage(upstream: upstream.url) { stage in
+            let answer = try RawClient.post(
+                port: stage.port, "/v1/messages/count_tokens", json: Self.body(stream: false))
+            #expect(answer.status == 200)
+            #expect(answer["X-Ignored-Members"] == "context_management, tools[].defer_loading")
+        }
+    }
+
     @Test func strictDoorsRefuse() async throws {
         let upstream = try ScriptedUpstream.answering(["Hello"])
         try await onStage(upstream: upstream.url, environment: [.doors: "strict"]) { stage in

@@ -4,8 +4,8 @@ import ChatterdIdentity
 
 /// A digest of a message, or of the messages of an owner from the first one to a certain one: the first half of a SHA-256.
 ///
-/// A message counts with its role, its text without white space at its ends, its calls of tools by name and arguments, and its images.
-/// Clients drop reasoning, and give calls ids of their own.
+/// A message counts with its role, its text without white space at its ends, its calls of tools by name and arguments, its images, and the
+/// name of its author, but for the model's. Clients drop reasoning, and give calls ids of their own.
 public struct HistoryDigest: Sendable, Hashable {
     /// The first eight bytes.
     public let high: UInt64
@@ -49,6 +49,11 @@ public struct HistoryDigest: Sendable, Hashable {
         }
         for image in extras?.last("images", .array)?.elements(first: .max) ?? [] {
             if let image = image.string { all.append(image) }
+        }
+        // A stored reply has no name.
+        if message.role != "assistant", let name = extras?.last("name", .string)?.string, !name.isEmpty {
+            all.append("name")
+            all.append(name)
         }
         self.init(of: all.bytes.span)
     }

@@ -53,10 +53,15 @@ public struct EncodedConversation: Sendable {
         append(ModelMessage(role: "system", content: instructions))
     }
 
-    /// The messages and others as one message of the system, with an empty line between their texts; `nil` if there are no others, or one of
-    /// all has more than a text.
+    /// The limit of messages that become one, in bytes of JSON: the event loop decodes them.
+    public static let longestJoin = 256 * 1024
+
+    /// The messages and others as one message of the system, with an empty line between their texts; `nil` if there are no others, if one of
+    /// all has more than a text, and above the limit.
     public func joined(with others: EncodedConversation) -> EncodedConversation? {
-        guard !others.isEmpty, let own = texts, let other = others.texts else { return nil }
+        guard !others.isEmpty, byteCount + others.byteCount <= Self.longestJoin, let own = texts,
+            let other = others.texts
+        else { return nil }
         return EncodedConversation(instructions: (own + other).joined(separator: "\n\n"))
     }
 

@@ -4,14 +4,20 @@ import ChatterdRelay
 
 /// The system texts, messages and blocks of `/v1/messages`.
 struct AnthropicContent {
-    /// The members that every block may have without an effect here: model servers recognise what `cache_control` marks.
-    private static let common: Set<String> = ["type", "cache_control"]
-    /// The types of blocks that only Anthropic's models and tools read, and that hold nothing for other models.
+    /// Types of blocks that only Anthropic's models read: they are encrypted, or name what Anthropic ran.
     private static let foreign = [
-        "redacted_thinking", "server_tool_use", "web_search_tool_result", "web_fetch_tool_result",
-        "tool_search_tool_result", "code_execution_tool_result", "bash_code_execution_tool_result",
-        "text_editor_code_execution_tool_result", "mcp_tool_use", "mcp_tool_result",
+        "redacted_thinking", "server_tool_use", "web_search_tool_result", "tool_search_tool_result",
     ]
+
+    /// The members of blocks that chatterd reads, or that have no effect anywhere: model servers recognise what `cache_control` marks.
+    private enum Members {
+        static let thinking: Set<String> = ["type", "cache_control", "thinking", "signature"]
+        static let text: Set<String> = ["type", "cache_control", "text", "citations"]
+        static let document: Set<String> = ["type", "cache_control", "title", "context", "source", "content"]
+        static let call: Set<String> = ["type", "cache_control", "id", "name", "input", "caller"]
+        /// The text of a result says what failed.
+        static let result: Set<String> = ["type", "cache_control", "tool_use_id", "content", "is_error"]
+    }
 
     /// The names of called tools by the ids of their calls: results of tools name only the call.
     private var tools: [ExactText: String] = [:]
@@ -70,8 +76,7 @@ struct AnthropicContent {
             guard let block = value.members() else { throw .wrongType(path, "an object") }
             switch try block.string("type", in: path + ".") {
             case "thinking":
-                try block.ignore(
-                    allBut: Self.common.union(["thinking", "signature"]), in: path + ".", as: &ignored)
+                try block.ignore(allBut: Members.thinking, in: path + ".", as: &ignored)
                 builder.thinking += try block.string("thinking", in: path + ".") ?? ""
             case "tool_use": try add(call: block, to: &builder, at: path)
             case "tool_result": results.append(try result(block, at: path))
@@ -98,7 +103,7 @@ struct AnthropicContent {
     }
 
     private mutating func text(in block: DoorMembers, at path: String) throws(RelayError) -> String {
-        try block.ignore(allBut: Self.common.union(["text", "citations"]), in: path + ".", as: &ignored)
+        try block.ignore(allBut: Members.text, in: path + ".", as: &ignored)
         if let citations = block["citations"], citations.elements()?.isEmpty != true {
             try ignored.add("\(path).citations", "leave them out.")
         }
@@ -131,8 +136,7 @@ struct AnthropicContent {
 
     /// The text of a document or of a result of a search, behind its title.
     private mutating func document(_ block: DoorMembers, at path: String) throws(RelayError) -> String {
-        try block.ignore(
-            allBut: Self.common.union(["title", "context", "source", "content"]), in: path + ".", as: &ignored)
+        try block.ignore(allBut: Members.document, in: path + ".", as: &ignored)
         var builder = MessageBuilder("user")
         for name in ["title", "context"] {
             builder.add(text: try block.string(name, in: path + ".") ?? "")
@@ -169,7 +173,7 @@ struct AnthropicContent {
     private mutating func add(
         call block: DoorMembers, to builder: inout MessageBuilder, at path: String
     ) throws(RelayError) {
-        try block.ignore(allBut: Self.common.union(["id", "name", "input", "caller"]), in: path + ".", as: &ignored)
+        try block.ignore(allBut: Members.call, in: path + ".", as: &ignored)
         guard let name = try block.string("name", in: path + ".") else {
             throw .invalid("\(path).name: Field required", "\(path).name")
         }
@@ -179,9 +183,7 @@ struct AnthropicContent {
     }
 
     private mutating func result(_ block: DoorMembers, at path: String) throws(RelayError) -> ModelMessage {
-        // The text of a result says what failed.
-        try block.ignore(
-            allBut: Self.common.union(["tool_use_id", "content", "is_error"]), in: path + ".", as: &ignored)
+        try block.ignore(allBut: Members.result, in: path + ".", as: &ignored)
         var builder = MessageBuilder("tool")
         builder.callID = try block.string("tool_use_id", in: path + ".")
         builder.toolName = builder.callID.flatMap { tools[$0] }

@@ -79,17 +79,10 @@ enum AnthropicTools {
         guard let name = try tool.string("name", in: path) else {
             throw .invalid("\(path)name is missing.", "\(path)name")
         }
-        let description = try tool.string("description", in: path)
-        let strict = try tool.boolean("strict", in: path)
-        json.object { json in
-            json.member("type", "function")
-            json.object("function") { json in
-                json.member("name", name)
-                json.member("description", description)
-                if let schema = tool["input_schema"] { json.member("parameters", raw: schema.json.span) }
-                json.member("strict", strict)
-            }
-        }
+        OpenAIFunction(
+            name: name, description: try tool.string("description", in: path), parameters: tool["input_schema"]?.json,
+            strict: try tool.boolean("strict", in: path)
+        ).write(to: &json)
         return name
     }
 }

@@ -49,7 +49,7 @@ struct OpenAIEmbeddings: PassTranslator {
         guard texts.allSatisfy({ $0.string != nil }) else { throw tokens }
     }
 
-    /// LangChain cuts texts into tokens of OpenAI's models, unless it is told not to.
+    /// LangChain sends tokens of OpenAI's models by default.
     private static let tokens = RelayError.unsupported(
         "input",
         "the model server of this model takes texts, and no tokens. With LangChain, set check_embedding_ctx_length=False."

@@ -11,7 +11,7 @@ public struct DoorField: Sendable {
         case option(String)
         /// Code of the dialect translates it; the words say into what.
         case translated(String)
-        /// It has no effect, for this reason, and the client is told.
+        /// chatterd ignores it for this reason, and tells the client.
         case ignored(String)
         /// It is refused, for this reason: the answer would be wrong without it.
         case refused(String)

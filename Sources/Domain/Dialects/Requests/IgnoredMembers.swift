@@ -4,13 +4,13 @@ import ChatterdRelay
 
 /// What the doors do with a part of a request that neither chatterd nor a model server can do, and without which the answer is right.
 public enum DoorPolicy: String, Sendable, CaseIterable {
-    /// The part has no effect, and the client is told.
+    /// chatterd ignores the part, and tells the client.
     case lenient
     /// The request is refused.
     case strict
 }
 
-/// The parts of a request that have no effect. The client is told: docs/doors.md, "Ignored members".
+/// The parts of a request that chatterd ignores. `X-Ignored-Members` of the response names them: docs/doors.md, "Ignored members".
 public struct IgnoredMembers: Sendable {
     /// The limit of paths that are named.
     static let maximumPaths = 16

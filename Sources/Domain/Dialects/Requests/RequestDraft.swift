@@ -8,7 +8,7 @@ struct RequestDraft {
     enum Others {
         /// They go to the model server, which may know them.
         case passed
-        /// They are ignored, and the client is told.
+        /// chatterd ignores them, and tells the client.
         case ignored
     }
 

@@ -8,20 +8,23 @@ public struct ConversationBody: Sendable {
     public private(set) var change = ConversationChange.Title.unchanged
     /// The messages with which the conversation begins.
     public private(set) var messages: [ModelMessage] = []
+    /// What chatterd ignores of the messages.
+    public private(set) var ignored: IgnoredMembers
 
     /// Reads the body of a request for a new conversation; it may be empty.
-    public init(creating body: [UInt8]) throws(RelayError) {
+    public init(creating body: [UInt8], _ policy: DoorPolicy) throws(RelayError) {
+        ignored = IgnoredMembers(policy)
         if body.isEmpty { return }
         let members = try Self.members(of: body, ["metadata", "items"])
         change = try Self.title(members)
         if let items = members["items"], items.elements()?.isEmpty != true {
-            var ignored = IgnoredMembers(.lenient)
             messages = try ResponseInput.translate(items: items, "items", ignored: &ignored)
         }
     }
 
     /// Reads the body of a request for a change.
     public init(changing body: [UInt8]) throws(RelayError) {
+        ignored = IgnoredMembers(.lenient)
         let members = try Self.members(of: body, ["metadata"])
         guard members["metadata"] != nil else { throw .invalid("metadata is missing.", "metadata") }
         change = try Self.title(members)

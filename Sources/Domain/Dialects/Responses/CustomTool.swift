@@ -16,28 +16,15 @@ struct CustomTool {
     /// The grammar that the text must fit; `nil` for any text. It is part of the description: no model server has it as a constraint.
     let grammar: String?
 
-    /// The tool as a function, in the form of OpenAI's chat.
-    var function: [UInt8] {
+    /// The function that a model calls in the place of the tool.
+    var function: OpenAIFunction {
         var words = description.map { [$0] } ?? []
         if let grammar { words.append("The text `input` must fit this grammar (\(syntax ?? "lark")):\n\(grammar)") }
-        var function = ByteBuffer()
-        function.appendJSON { json in
-            json.object { json in
-                json.member("type", "function")
-                json.object("function") { json in
-                    json.member("name", name)
-                    if !words.isEmpty { json.member("description", words.joined(separator: "\n\n")) }
-                    json.object("parameters") { json in
-                        json.member("type", "object")
-                        json.object("properties") { json in
-                            json.object(Self.parameter) { json in json.member("type", "string") }
-                        }
-                        json.array("required") { $0.string(Self.parameter) }
-                    }
-                }
-            }
-        }
-        return function.array
+        let schema =
+            #"{"type":"object","properties":{"\#(Self.parameter)":{"type":"string"}},"required":["\#(Self.parameter)"]}"#
+        return OpenAIFunction(
+            name: name, description: words.isEmpty ? nil : words.joined(separator: "\n\n"),
+            parameters: Array(schema.utf8))
     }
 
     /// The arguments of a call of the function, as JSON.
@@ -71,7 +58,7 @@ extension ByteBuffer {
 }
 
 extension AnswerContext {
-    /// The names of the custom tools of the request, by which their calls are told from those of functions.
+    /// The names of the custom tools of the request. A call of one of them is a `custom_tool_call`.
     var customTools: Set<ExactText> {
         var names: Set<ExactText> = []
         guard let kept, let tools = try? JSONSlice(kept).members()?["tools"]?.elements(atMost: 1_024) else { return [] }

@@ -19,6 +19,15 @@ struct ResponseInput {
         "web_search_call", "file_search_call", "mcp_list_tools", "tool_search_call", "tool_search_output",
     ]
 
+    /// The members of items that chatterd reads. Items from earlier answers have an id and a status, which mean nothing in a request.
+    private enum Members {
+        static let message: Set<String> = ["type", "id", "status", "role", "content", "phase"]
+        static let reasoning: Set<String> = ["type", "id", "status", "summary", "content", "encrypted_content"]
+        static let call: Set<String> = ["type", "id", "status", "call_id", "name", "arguments"]
+        static let customCall: Set<String> = ["type", "id", "status", "call_id", "name", "input"]
+        static let output: Set<String> = ["type", "id", "status", "call_id", "output"]
+    }
+
     private var messages: [ModelMessage] = []
     /// The message of the model that the next items may belong to.
     private var open: (builder: MessageBuilder, stage: Stage)?
@@ -47,34 +56,32 @@ struct ResponseInput {
         }
         input.close()
         guard !input.messages.isEmpty else {
-            throw .unsupported(path, "none of its items has anything for a model: send a message.")
+            throw .unsupported(path, "a model needs none of its items: send a message as well.")
         }
         ignored = input.ignored
         return input.messages
     }
 
     private mutating func add(_ item: DoorMembers, in path: String) throws(RelayError) {
-        // Items from earlier answers have an id and a status, which mean nothing in a request.
-        let common: Set<String> = ["type", "id", "status"]
         switch try item.string("type", in: path) {
         case nil where item["role"] != nil, "message":
-            try item.ignore(allBut: common.union(["role", "content", "phase"]), in: path, as: &ignored)
+            try item.ignore(allBut: Members.message, in: path, as: &ignored)
             try add(message: item, in: path)
         case "reasoning":
-            try item.ignore(allBut: common.union(["summary", "content", "encrypted_content"]), in: path, as: &ignored)
+            try item.ignore(allBut: Members.reasoning, in: path, as: &ignored)
             var builder = MessageBuilder("assistant")
             let text = try Self.texts(of: item, "content", "reasoning_text", in: path)
             builder.thinking = text.isEmpty ? try Self.texts(of: item, "summary", "summary_text", in: path) : text
             open(builder, at: .reasoning)
         case "function_call":
-            try item.ignore(allBut: common.union(["call_id", "name", "arguments"]), in: path, as: &ignored)
+            try item.ignore(allBut: Members.call, in: path, as: &ignored)
             try add(call: item, with: try item.arguments(in: path), in: path)
         case "custom_tool_call":
-            try item.ignore(allBut: common.union(["call_id", "name", "input"]), in: path, as: &ignored)
+            try item.ignore(allBut: Members.customCall, in: path, as: &ignored)
             let input = CustomTool.arguments(of: try Self.required(item, "input", in: path))
             try add(call: item, with: input, in: path)
         case "function_call_output", "custom_tool_call_output":
-            try item.ignore(allBut: common.union(["call_id", "output"]), in: path, as: &ignored)
+            try item.ignore(allBut: Members.output, in: path, as: &ignored)
             close()
             var builder = MessageBuilder("tool")
             builder.callID = try Self.required(item, "call_id", in: path)
@@ -85,7 +92,7 @@ struct ResponseInput {
             throw .unsupported(
                 "\(path)type", "send the items themselves, or previous_response_id, or conversation.")
         case let type? where Self.foreign.contains(type):
-            try ignored.add(String(path.dropLast()), "an item of the type \(type) has nothing for a model.")
+            try ignored.add(String(path.dropLast()), "a model needs no item of the type \(type).")
         default:
             throw .unsupported(
                 "\(path)type",

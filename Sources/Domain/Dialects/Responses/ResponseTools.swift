@@ -37,66 +37,59 @@ struct ResponseTools {
     private mutating func add(
         custom tool: DoorMembers, in path: String, ignored: inout IgnoredMembers
     ) throws(RelayError) {
-        try tool.ignore(allBut: ["type", "name", "description", "format"], in: path, as: &ignored)
-        guard let name = try tool.string("name", in: path) else {
-            throw .invalid("\(path)name is missing.", "\(path)name")
-        }
-        let description = try tool.string("description", in: path)
+        try tool.ignore(allBut: Self.customMembers, in: path, as: &ignored)
         let format = try tool.object("format", in: path)
         let custom = CustomTool(
-            name: name, description: description,
+            name: try Self.name(of: tool, in: path), description: try tool.string("description", in: path),
             syntax: try format?.string("syntax", in: path + "format."),
             grammar: try format?.string("definition", in: path + "format."))
-        tools.append((name, custom.function))
-        if repeated.count > 1 { repeated.append(",") }
-        repeated.appendJSON { json in
-            json.object { json in
-                json.member("type", "custom")
-                json.member("name", name)
-                json.member("description", orNull: description)
-                if let format = tool["format"] { json.member("format", raw: format.json.span) }
-            }
+        add(custom.function) { json in
+            json.member("type", "custom")
+            json.member("name", custom.name)
+            json.member("description", orNull: custom.description)
+            if let format = tool["format"] { json.member("format", raw: format.json.span) }
         }
     }
 
     private mutating func add(
         _ tool: DoorMembers, in path: String, ignored: inout IgnoredMembers
     ) throws(RelayError) {
-        try tool.ignore(allBut: ["type", "name", "description", "parameters", "strict"], in: path, as: &ignored)
+        try tool.ignore(allBut: Self.functionMembers, in: path, as: &ignored)
+        _ = try tool.object("parameters", in: path)
+        let parameters = tool["parameters"]?.json
+        let function = OpenAIFunction(
+            name: try Self.name(of: tool, in: path), description: try tool.string("description", in: path),
+            // Model servers need a schema.
+            parameters: parameters ?? Array(#"{"type":"object","properties":{}}"#.utf8),
+            strict: try tool.boolean("strict", in: path))
+        let shown = parameters ?? Array("null".utf8)
+        add(function) { json in
+            json.member("type", "function")
+            json.member("name", function.name)
+            json.member("description", orNull: function.description)
+            json.member("parameters", raw: shown.span)
+            json.name("strict")
+            if let strict = function.strict { json.boolean(strict) } else { json.null() }
+        }
+    }
+
+    private static let customMembers: Set<String> = ["type", "name", "description", "format"]
+    private static let functionMembers: Set<String> = ["type", "name", "description", "parameters", "strict"]
+
+    private static func name(of tool: DoorMembers, in path: String) throws(RelayError) -> String {
         guard let name = try tool.string("name", in: path) else {
             throw .invalid("\(path)name is missing.", "\(path)name")
         }
-        let description = try tool.string("description", in: path)
-        _ = try tool.object("parameters", in: path)
-        let parameters = tool["parameters"]?.json
-        // Model servers need a schema.
-        let schema = parameters ?? Array(#"{"type":"object","properties":{}}"#.utf8)
-        let shown = parameters ?? Array("null".utf8)
-        let strict = try tool.boolean("strict", in: path)
+        return name
+    }
+
+    /// Adds a function for the model server, and the tool as answers repeat it.
+    private mutating func add(_ function: OpenAIFunction, repeated write: (inout JSONWriter) -> Void) {
         var passed = ByteBuffer()
-        passed.appendJSON { json in
-            json.object { json in
-                json.member("type", "function")
-                json.object("function") { function in
-                    function.member("name", name)
-                    function.member("description", description)
-                    function.member("parameters", raw: schema.span)
-                    function.member("strict", strict)
-                }
-            }
-        }
-        tools.append((name, passed.array))
+        passed.appendJSON { function.write(to: &$0) }
+        tools.append((function.name, passed.array))
         if repeated.count > 1 { repeated.append(",") }
-        repeated.appendJSON { json in
-            json.object { json in
-                json.member("type", "function")
-                json.member("name", name)
-                json.member("description", orNull: description)
-                json.member("parameters", raw: shown.span)
-                json.name("strict")
-                if let strict { json.boolean(strict) } else { json.null() }
-            }
-        }
+        repeated.appendJSON { json in json.object { write(&$0) } }
     }
 
     private mutating func choose(_ value: JSONSlice) throws(RelayError) {
@@ -111,6 +104,9 @@ struct ResponseTools {
             guard let name = try object.string("name", in: "tool_choice.") else {
                 throw .invalid("tool_choice.name is missing.", "tool_choice.name")
             }
+            guard tools.isEmpty || tools.contains(where: { $0.name == name }) else {
+                throw .unsupported("tool_choice.name", "there is no such tool that a model can call here.")
+            }
             var json = ByteBuffer()
             json.append(#"{"type":"function","function":{"name":"#)
             json.append(jsonString: name)
@@ -120,10 +116,9 @@ struct ResponseTools {
             var allowed: Set<ExactText> = []
             for (index, tool) in (try object.array("tools", in: "tool_choice.") ?? []).enumerated() {
                 let path = "tool_choice.tools[\(index)]"
-                guard let name = try tool.members()?.string("name", in: path + ".") else {
-                    throw .wrongType(path, "an object with name")
-                }
-                allowed.insert(ExactText(name))
+                guard let members = tool.members() else { throw .wrongType(path, "an object") }
+                // A tool that a server of Open Responses runs by itself may have no name. `tools` ignores it, too.
+                if let name = try members.string("name", in: path + ".") { allowed.insert(ExactText(name)) }
             }
             tools.removeAll { !allowed.contains(ExactText($0.name)) }
             try choose(mode: try object.string("mode", in: "tool_choice.") ?? "auto", "tool_choice.mode")

@@ -25,8 +25,8 @@ extension Configuration {
         public internal(set) var namesAppsByUserAgent = false
         /// What the front doors do with what neither chatterd nor a model server can do.
         public internal(set) var doorPolicy = DoorPolicy.lenient
-        /// The fields, or members of the body, in which programs send their own names of chats to the front doors. The first one that a request
-        /// has counts.
+        /// The fields, or members of the body, in which programs send their own names of chats to the front doors. The first name that a
+        /// conversation can have counts.
         public private(set) var chatNames = Self.knownChatNames
         /// The names of Open WebUI, Claude Code and Codex, and one for programs that let their operator choose.
         private static let knownChatNames = [

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { newName } from "./conversation.js";
 import { strings } from "./strings.js";
 
-/// Bytes of one piece; the server takes bodies of 8 MiB.
+/// Bytes of one piece, less than the server takes.
 const pieceSize = 4 << 20;
 
 /// Imports an export under a new name; returns the name.

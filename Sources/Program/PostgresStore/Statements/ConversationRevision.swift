@@ -46,7 +46,8 @@ enum ConversationRevision {
     }
 
     /// A CTE, `changed`, that counts a change of conversation $1 and adds its row if there is none: once if `source` has a row, and not
-    /// at all if it has none. A single request that is followed by something is in the lists from then on. It returns the revision, and the version of the rows that do not change.
+    /// at all if it has none. It returns the revision, and the version of the rows that do not change. A single request is in the lists from
+    /// then on.
     ///
     /// - Parameter rebases: whether feeds cannot replay the change.
     static func changed(owner: String, from source: String, rebases: Bool = false) -> String {

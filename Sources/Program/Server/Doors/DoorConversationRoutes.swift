@@ -18,6 +18,8 @@ struct DoorConversationRoutes: Sendable {
     let memory: MemoryBudget
     /// The size up to which the items of a conversation are listed, in bytes.
     let limit: Int
+    /// What happens to what neither chatterd nor a model server can do.
+    let policy: DoorPolicy
 
     /// The scope that an operation needs.
     func scope(of operation: DoorConversationOperation) -> Scope {
@@ -47,14 +49,16 @@ struct DoorConversationRoutes: Sendable {
         let owner = try principal.requiredOwner(of: request)
         responder.annotate(Annotation.appID, owner.app)
         guard request.body.expect(copies: Self.copies) else { throw RelayError(overloading: memory) }
-        let body = try await read(request) { (bytes) throws(RelayError) in try ConversationBody(creating: bytes) }
+        let body = try await read(request) { [policy] (bytes) throws(RelayError) in
+            try ConversationBody(creating: bytes, policy)
+        }
         request.body.releaseBytes()
         let key = ConversationKey(owner, name: "conv_" + ConversationKey.randomName())
         try principal.check(key)
         var title: String?
         if case .set(let text) = body.change { title = text }
         let entry = try await services[request].catalogue.create(key, title: title, messages: body.messages)
-        responder.respond(entry)
+        responder.respond(entry, ignoring: body.ignored)
     }
 
     private func retrieve(
@@ -133,10 +137,11 @@ struct DoorConversationRoutes: Sendable {
 
 extension Responder {
     /// Answers with a conversation.
-    fileprivate func respond(_ entry: CatalogueEntry) {
+    fileprivate func respond(_ entry: CatalogueEntry, ignoring ignored: IgnoredMembers? = nil) {
         var body = ByteBuffer()
         ConversationBody.append(
             id: entry.key.name, createdAt: Int(entry.createdAt / 1_000_000), title: entry.title, to: &body)
-        respond(json: body, fields: [.cacheControl: "no-store"])
+        let fields: Fields = [.cacheControl: "no-store"]
+        respond(json: body, fields: ignored.map { tell($0, fields) } ?? fields)
     }
 }

@@ -193,10 +193,10 @@ struct DoorRoutes: Sendable {
     private func count(
         _ request: Request, _ responder: Responder, _ translator: any ChatTranslator
     ) async throws(RelayError) {
-        let tokens = try await translate(request, translator).estimatedTokens
+        let asked = try await translate(request, translator)
         var body = ByteBuffer()
-        body.appendJSON { json in json.object { $0.member("input_tokens", tokens) } }
-        responder.respond(json: body)
+        body.appendJSON { json in json.object { $0.member("input_tokens", asked.estimatedTokens) } }
+        responder.respond(json: body, fields: responder.tell(asked.ignored))
     }
 
     private func model(of chat: ChatRequest) throws(RelayError) -> String {

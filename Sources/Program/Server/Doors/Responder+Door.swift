@@ -16,6 +16,17 @@ extension Responder {
         return worded
     }
 
+    /// Tells the operator what chatterd ignores of a request.
+    ///
+    /// - Returns: the fields of the response, which tell the client.
+    func tell(_ ignored: IgnoredMembers, _ fields: Fields = [:]) -> Fields {
+        guard let paths = ignored.text else { return fields }
+        annotate(Annotation.ignored, paths)
+        var fields = fields
+        if let value = FieldValue(validating: paths) { fields.add(.xIgnoredMembers, value) }
+        return fields
+    }
+
     /// The lister of the door of the request, if that has one for all paths.
     func lister(unless lister: any ModelLister) -> any ModelLister { door?.dialect.models ?? lister }
 }

@@ -47,7 +47,8 @@ extension Router {
             conversations: DoorMemory(limit: limit, chatNames: process.configuration.access.chatNames),
             responses: responses,
             doorConversations: DoorConversationRoutes(
-                services: services, audit: process.access.store, memory: process.memory, limit: limit),
+                services: services, audit: process.access.store, memory: process.memory, limit: limit,
+                policy: process.configuration.access.doorPolicy),
             ollamaModels: OllamaModelRoutes(
                 services: services, audit: process.access.store,
                 unsentLimit: process.configuration.streams.unsentLimit),

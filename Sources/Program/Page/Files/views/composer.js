@@ -7,7 +7,7 @@ import { alertReader } from "./announcer.js";
 
 /// A paste beyond this many characters becomes an attachment: a field with so much text is slow.
 const longPaste = 20_000;
-/// Bytes of all attachments of one prompt. The server takes bodies of 8 MiB, with images in base64.
+/// Bytes of all attachments of one prompt. The server takes more, also with images in base64.
 const attachmentLimit = 5_000_000;
 /// The images that models read and browsers show.
 const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"];

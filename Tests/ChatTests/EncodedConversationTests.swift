@@ -128,14 +128,30 @@ import Testing
         #expect(MessageRole(Array(role.utf8).span) == expected)
     }
 
-    @Test func picturesOfLargeMessagesAreCounted() {
+    @Test func picturesAreCounted() {
         let picture = String(repeating: "A", count: 3_000)
         var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: "", extras: #""images":["QQ=="]"#))
         messages.append(ModelMessage(role: "user", content: "", extras: #""images":["\#(picture)","\#(picture)"]"#))
         messages.append(ModelMessage(role: "user", content: picture))
-        #expect(messages.entries.map(\.images) == [0, 2, 0])
-        #expect(messages.entries.map(\.imageBytes) == [0, 6_004, 0])
+        #expect(messages.entries.map(\.images) == [1, 2, 0])
+        #expect(messages.entries.map(\.imageBytes) == [6, 6_004, 0])
+        #expect(!messages.hasImageAddress)
+    }
+
+    @Test(arguments: [
+        #""images":["https://example.org/a.png"]"#, #""images":["QQ==","http:\/\/a.org"]"#, #""images":["data:image/png;base64,QQ=="]"#,
+        #""tool_calls":[],"images":["HTTPS://a.org"]"#,
+    ])
+    func addressOfAPictureIsFoundInEachPartOfAConversation(_ extras: String) {
+        var messages = EncodedConversation()
+        messages.append(ModelMessage(role: "user", content: "https://a.org", extras: #""images":["QQ=="]"#))
+        messages.append(ModelMessage(role: "user", content: "", extras: extras))
+        messages.append(ModelMessage(role: "tool", content: "", extras: #""tool_name":"images","thinking":"https:""#))
+        #expect(messages.hasImageAddress)
+        #expect(messages.messages(1..<2).hasImageAddress)
+        #expect(!messages.messages(0..<1).hasImageAddress && !messages.messages(2..<3).hasImageAddress)
+        #expect(!messages.removing(1..<2).hasImageAddress)
     }
 }
 

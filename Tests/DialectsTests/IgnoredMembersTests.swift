@@ -146,7 +146,7 @@ struct IgnoredMembersTests {
         var asked = try OpenAIChat().request(
             Array(#"{"messages":[{"role":"user","content":"a","mood":1,"mood\u00e4,\n":2}]}"#.utf8), .lenient)
         _ = asked.keep(createdAt: 0)
-        let list = try #require(asked.chat.passThrough.ignored)
+        let list = try #require(asked.chat.passThrough.ignored())
         #expect(String(decoding: list, as: UTF8.self) == #"["messages[].mood","messages[].mood????"]"#)
         #expect(asked.ignored.text == "messages[].mood, messages[].mood????")
         #expect(asked.chat.passThrough.withoutKept.isEmpty)

@@ -18,8 +18,8 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
         case waiting
         /// The answer is being received.
         case answering
-        /// An error answer is being received.
-        case failing(ResponseHead)
+        /// An error answer is being received: its head, and the beginning of its body.
+        indirect case failing(ResponseHead, body: ByteBuffer)
         /// The consumer has the end; the rest of the body is read, so that the connection can be used again.
         case trailing
     }
@@ -43,7 +43,6 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     private var isEnding = false
     private var answerSize = 0
     private var trailing = 0
-    private var errorBody = ByteBuffer()
 
     init(of server: UpstreamModel, for request: GenerationRequest, consumer: any GenerationConsumer) {
         self.server = server
@@ -145,9 +144,9 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
         }
         if case .trailing = phase {
             cancel()
-        } else if case .failing(let head) = phase {
+        } else if let failure {
             // The status alone determines the error if the body never ends.
-            end(failure(head))
+            end(failure)
         } else if isEnding {
             conclude()
         } else if shard.now >= totalDeadline {
@@ -179,7 +178,7 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
             }
             phase = .answering
         } else {
-            phase = .failing(head)
+            phase = .failing(head, body: ByteBuffer())
             expect(within: server.silence)
         }
     }
@@ -190,12 +189,13 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
             break
         case .answering:
             read(body)
-        case .failing(let head):
-            let room = Self.errorBodyLimit - errorBody.count
-            errorBody.append(body.extracting(first: min(room, body.count)))
-            if errorBody.count == Self.errorBodyLimit {
-                end(failure(head))
-            }
+        case .failing(let head, var beginning):
+            phase = .waiting
+            let room = Self.errorBodyLimit - beginning.count
+            beginning.append(body.extracting(first: min(room, body.count)))
+            let isFull = beginning.count == Self.errorBodyLimit
+            phase = .failing(head, body: beginning)
+            if isFull { end(failure) }
         case .trailing:
             trailing += body.count
             if trailing > Self.trailingLimit {
@@ -207,16 +207,16 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
     func exchangeEnded(_ exchange: Exchange) {
         switch phase {
         case .answering: conclude()
-        case .failing(let head): end(failure(head))
+        case .failing: end(failure)
         case .waiting, .trailing: break
         }
         release()
     }
 
     func exchange(_ exchange: Exchange, failed error: HTTPClientError) {
-        if case .failing(let head) = phase {
+        if let failure {
             // The status determines the error.
-            end(failure(head))
+            end(failure)
         } else if isEnding {
             conclude()
         } else {
@@ -225,8 +225,9 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
         release()
     }
 
-    private func failure(_ head: ResponseHead) -> ModelError {
-        let body = errorBody
+    /// The error of an error answer; `nil` for another one.
+    private var failure: ModelError? {
+        guard case .failing(let head, let body) = phase else { return nil }
         var error = server.dialect.error(status: head.status, fields: head.fields, body: body.bytes)
         error.retryAfter = head.fields.retryAfter(now: server.now() / 1_000_000_000)
         return error

@@ -186,6 +186,32 @@ import Testing
         #expect(run.text == half)
     }
 
+    // MARK: - Thoughts
+
+    @Test func modelThatCannotThinkIsAskedOnceMoreWithoutThoughts() {
+        var run = ScriptedRun(plain, isThinkingOptional: true)
+        run.fail(.rejected, .thinking)
+        #expect(run.transcript() == "fit 0, send, wait, answered, fit 0, send, wait")
+        run.send("Hello")
+        run.complete()
+        #expect(run.transcript().hasSuffix("complete"))
+        #expect(run.text == "Hello")
+    }
+
+    @Test func modelThatRefusesWithoutThoughtsTooEndsTheRun() {
+        var run = ScriptedRun(plain, isThinkingOptional: true)
+        run.fail(.rejected, .thinking)
+        _ = run.transcript()
+        run.fail(.rejected, .thinking)
+        #expect(run.transcript() == "answered, fail upstream_rejected")
+    }
+
+    @Test func requestThatNeedsThoughtsIsNotSentWithoutThem() {
+        var run = ScriptedRun(plain)
+        run.fail(.rejected, .thinking)
+        #expect(run.transcript() == "fit 0, send, wait, answered, fail upstream_rejected")
+    }
+
     // MARK: - Cancellation
 
     @Test func cancellationEndsTheRequestWithItsReason() {

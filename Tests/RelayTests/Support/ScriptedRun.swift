@@ -17,8 +17,11 @@ struct ScriptedRun {
     /// The report of each fitted prompt.
     var report = PromptReport()
 
-    init(_ candidates: FailoverPlan.Candidate..., configure: (inout ScriptedRun) -> Void = { _ in }) {
-        run = GenerationRun(RelayLimits())
+    init(
+        _ candidates: FailoverPlan.Candidate..., isThinkingOptional: Bool = false,
+        configure: (inout ScriptedRun) -> Void = { _ in }
+    ) {
+        run = GenerationRun(RelayLimits(), isThinkingOptional: isThinkingOptional)
         self.candidates = candidates
         action = run.begin()
         configure(&self)

@@ -5,6 +5,7 @@
 
 import base64
 import http.client
+import itertools
 import json
 import re
 import socket
@@ -15,7 +16,7 @@ import urllib.parse
 from doors.door_test_case import ADMIN_TOKEN, DoorTestCase
 from doors.field_cases import (
     CHAT, CHAT_ROWS, CLAUDE_ROWS, COMPLETIONS, COUNT, EMBEDDINGS, FORMS, FUNCTION, HI, MESSAGES, OLLAMA, ON, PATCH, PNG,
-    RESPONSE_ROWS, RESPONSES, SIZE_ROWS, chat, claude, respond, said, text)
+    RESPONSE_ROWS, RESPONSE_TOOL, RESPONSES, SIZE_ROWS, chat, claude, respond, said, text)
 from doors.openai_model import OpenAIModel
 from doors.test_door_programs import difference
 from harness.chatterd import Server
@@ -56,6 +57,7 @@ class FieldTestCase(DoorTestCase):
 
     def reset(self):
         self.model.reset()
+        self.model.refuses = lambda request: None
         self.gpt.answers({"content": "Hello."})
         self.says("Hello.")
 
@@ -325,6 +327,50 @@ class ConversationTests(FieldTestCase):
 class AnswerTests(FieldTestCase):
     """Answers in the forms that programs read."""
 
+    def test_thoughts_before_a_call_reach_the_model_with_the_result(self):
+        # Some models refuse the result without them. Most clients drop them, others send them back.
+        call_of_f = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+        for number, sent in enumerate(({}, {"reasoning_content": 'secret "42"\n'})):
+            with self.subTest(sent=bool(sent)):
+                fields = {"X-App-ID": f"{self.app}-{number}"}
+                self.gpt.answers(
+                    {"reasoning_content": 'secret "42"\n'}, {"tool_calls": [{"index": 0} | call_of_f]}, finish_reason="tool_calls")
+                body = chat(said("user", "x"), model="g", tools=[FUNCTION])
+                self.ask(CHAT, body, fields)
+                self.gpt.answers({"reasoning_content": "Not this one."}, {"content": "Hello."})
+                history = [said("user", "x"), said("assistant", None, tool_calls=[call_of_f], **sent),
+                           {"role": "tool", "tool_call_id": "c1", "content": "ok"}]
+                self.ask(CHAT, body | {"messages": history}, fields)
+                [request] = self.gpt.requests
+                self.assertEqual(request["messages"][1]["reasoning_content"], 'secret "42"\n')
+                self.assertEqual(len(request["messages"]), 3)
+                # The thoughts of an answer without calls stay with chatterd, as templates leave them out.
+                self.ask(CHAT, body | {"messages": [*history, said("assistant", "Hello."), said("user", "y")]}, fields)
+                self.assertEqual(
+                    ["reasoning_content" in message for message in self.gpt.requests[-1]["messages"]],
+                    [False, True, False, False, False])
+
+    def test_thoughts_before_a_call_follow_a_response(self):
+        for store in (True, False):
+            with self.subTest(store=store):
+                self.gpt.answers(
+                    {"reasoning_content": "secret 42"},
+                    {"tool_calls": [{"index": 0, "id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+                    finish_reason="tool_calls")
+                first = self.ask(RESPONSES, respond(said("user", "x"), model="g", tools=[RESPONSE_TOOL], store=store))
+                self.gpt.answers({"content": "Hello."})
+                result = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
+                self.ask(RESPONSES, respond(result, model="g", store=store, previous_response_id=first["id"]))
+                [request] = self.gpt.requests
+                self.assertEqual(request["messages"][1]["reasoning_content"], "secret 42")
+
+    def test_an_address_of_an_image_is_refused_before_an_ollama_gets_it(self):
+        address = {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}}
+        self.assert_refused(CHAT, chat(said("user", [address])), "takes no addresses of images: send the image itself, in Base64")
+        fields = {"X-App-ID": self.app}
+        self.ask(CHAT, chat(said("user", [address]), model="g"), fields)
+        self.assertEqual(self.gpt.requests[0]["messages"][0]["content"], [address])
+
     def test_a_call_of_a_custom_tool_comes_back_as_its_text(self):
         patch = '*** Begin Patch\n*** Add File: "ä"\n'
         call = {"id": "c1", "function": {"name": "apply_patch", "arguments": {"input": patch}}}
@@ -351,6 +397,35 @@ class AnswerTests(FieldTestCase):
                 self.assertEqual(difference(answer["content"][0], {"type": "thinking", "thinking": "hm well"}), "")
                 # Each is asked once.
                 self.assertEqual(len(self.gpt.requests), 2)
+
+    def test_a_model_that_cannot_think_answers_without(self):
+        # Claude Code and Codex ask each model for thoughts. Ollama refuses that for a model that has none.
+        forms = {
+            "thinking": (MESSAGES, claude(thinking={"type": "adaptive"})),
+            "output_config.effort": (MESSAGES, claude(output_config={"effort": "high"}, x_other=1)),
+            "reasoning_effort": (CHAT, chat(reasoning_effort="high")),
+            "reasoning.effort": (RESPONSES, respond(reasoning={"effort": "medium", "summary": "auto"})),
+        }
+        for (path_in_body, (path, body)), stream in itertools.product(forms.items(), (False, True)):
+            with self.subTest(path_in_body, stream=stream):
+                self.reset()
+                self.model.refuses = lambda request: '"m" does not support thinking' if "think" in request else None
+                status, headers, answer = self.send(path, body | {"stream": stream}, {"X-App-ID": self.app})
+                self.assertEqual(status, 200, answer)
+                self.assertIn("Hello.", answer)
+                self.assertEqual(["think" in request for request in self.asked()], [True, False])
+                self.assertFalse([name for name in self.asked()[-1] if name.startswith("chatterd")])
+                # Its receipt tells; the head of an answer may be sent before the model server refuses.
+                status, _, reply = call(self.url, "GET", f"{headers['Location']}?appID={self.app}", headers={"Accept": "application/json"})
+                self.assertEqual(status, 200, reply)
+                ignored = (["x_other"] if "x_other" in body else []) + [path_in_body]
+                self.assertEqual(reply["receipt"]["ignored"], ignored)
+
+    def test_a_client_of_ollama_is_told_that_a_model_cannot_think(self):
+        self.model.refuses = lambda request: '"m" does not support thinking' if "think" in request else None
+        status, _, answer = self.send(OLLAMA, chat(think=True, stream=False))
+        self.assertEqual((status, json.loads(answer)), (400, {"error": '"m" does not support thinking'}))
+        self.assertEqual(len(self.asked()), 1)
 
     def test_the_start_of_a_message_has_the_estimate(self):
         body = chat(said("user", "word " * 100))

@@ -91,6 +91,8 @@ class Model:
         self.script = lambda exchange: exchange.say("Nothing to say.")
         # Its answer to /api/show, which is no exchange.
         self.shown = {"capabilities": ["completion", "tools"], "details": {}, "model_info": {}}
+        # The reason why it refuses a chat, for each request; None to answer.
+        self.refuses = lambda request: None
         self.exchanges = []
         self.changed = threading.Condition()
         server = ModelServer(self._serve)
@@ -112,6 +114,8 @@ class Model:
             return await inner.answer(json.dumps({"error": f"model '{name}' not found"}), 404)
         if is_shown:
             return await inner.answer(json.dumps(self.shown))
+        if reason := self.refuses(inner.request):
+            return await inner.answer(json.dumps({"error": reason}), 400)
         if is_chat and not inner.request.get("messages") and not inner.request.get("prompt"):
             loaded = line(name, {}, done=True, done_reason="load")
             if inner.path == "/api/generate":

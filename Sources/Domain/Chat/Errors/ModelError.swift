@@ -63,6 +63,8 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         case restart(wasRead: Bool)
         /// The conversation may be too long for the model.
         case context
+        /// The model cannot think, or not as the request asks.
+        case thinking
         /// The client asked for the failure by the model's name: `echo:error`. It ends the reply at once, and says nothing about the
         /// server.
         case onDemand

@@ -214,6 +214,13 @@ public struct EncodedConversation: Sendable {
         return totals
     }
 
+    /// Whether a message has the address of a picture in the place of its bytes.
+    public var hasImageAddress: Bool {
+        pieces.contains { piece in
+            piece.run.hasImageAddress && piece.run.entries[piece.range].contains(where: \.hasImageAddress)
+        }
+    }
+
     /// The numbers (`seq`) of the messages that have one, in order.
     public var numbers: [ClosedRange<Int64>] {
         var numbers: [ClosedRange<Int64>] = []

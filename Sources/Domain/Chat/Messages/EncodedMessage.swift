@@ -12,6 +12,8 @@ public struct EncodedMessage: Sendable, Equatable {
     public let imageBytes: Int
     /// The number of its pictures.
     public let images: UInt32
+    /// Whether one of its pictures is an address.
+    let hasImageAddress: Bool
     public let role: MessageRole
 
     /// Whether a turn begins with a message of a turn and a role that comes after an older message.

@@ -2,9 +2,6 @@ import ChatterdBasics
 
 /// A run of adjacent messages of a conversation, encoded for `/api/chat`: JSON objects, each with a comma before it.
 public struct EncodedMessages: Sendable {
-    /// The minimum size of a message, in bytes, that is searched for pictures.
-    private static let pictureSize = 2_048
-
     /// The JSON text.
     private(set) var text: ByteBuffer
     /// The properties of each message, in order.
@@ -14,6 +11,8 @@ public struct EncodedMessages: Sendable {
     /// The pictures of all messages, and their bytes in the text.
     private(set) var images = 0
     private(set) var imageBytes = 0
+    /// Whether a picture is an address.
+    private(set) var hasImageAddress = false
 
     /// The number of messages.
     var count: Int { entries.count }
@@ -31,16 +30,15 @@ public struct EncodedMessages: Sendable {
         text.append(UInt8(ascii: ","))
         let start = text.count
         text.append(messageWithRole: role, content: content, extras: extras)
-        var pictures = (count: 0, bytes: 0)
-        if !extras.isEmpty, text.count - start > Self.pictureSize {
-            pictures = Self.pictures(in: text.bytes.extracting(start..<text.count))
-        }
+        let pictures =
+            extras.isEmpty ? Pictures() : Pictures(in: text.bytes.extracting(start..<text.count))
         entries.append(
             EncodedMessage(
                 seq: seq, turn: turn, start: start, imageBytes: pictures.bytes, images: UInt32(pictures.count),
-                role: MessageRole(role)))
+                hasImageAddress: pictures.hasAddress, role: MessageRole(role)))
         images += pictures.count
         imageBytes += pictures.bytes
+        hasImageAddress = hasImageAddress || pictures.hasAddress
         if seq > 0 {
             numbers.append(number: seq)
         }
@@ -57,28 +55,46 @@ public struct EncodedMessages: Sendable {
         let end = messages.upperBound < count ? entries[messages.upperBound].start - 1 : text.count
         return entries[messages.lowerBound].start..<end
     }
+}
 
-    /// The number of pictures of a message, and their bytes.
-    private static func pictures(in message: Span<UInt8>) -> (count: Int, bytes: Int) {
-        var found = (count: 0, bytes: 0)
+/// The pictures of a message.
+private struct Pictures {
+    private(set) var count = 0
+    /// Their bytes in the JSON text.
+    private(set) var bytes = 0
+    private(set) var hasAddress = false
+
+    init() {}
+
+    /// Reads a message that the process has written itself.
+    init(in message: Span<UInt8>) {
         var reader = JSONReader(message)
-        do throws(JSONError) {
-            try reader.beginObject()
-            while let key = try reader.nextKey() {
-                guard reader.matches(key, "images"), try reader.kind() == .array else {
-                    try reader.skipValue()
-                    continue
-                }
-                try reader.beginArray()
-                while try reader.nextElement() {
-                    found.bytes += try reader.skipValue().count
-                    found.count += 1
-                }
+        try? read(&reader)
+    }
+
+    private mutating func read(_ reader: inout JSONReader) throws(JSONError) {
+        try reader.beginObject()
+        while let key = try reader.nextKey() {
+            guard reader.matches(key, "images"), try reader.kind() == .array else {
+                try reader.skipValue()
+                continue
             }
-        } catch {
-            // The process has written this JSON itself, so parsing it cannot fail.
-            return found
+            try reader.beginArray()
+            while try reader.nextElement() {
+                let image = reader.bytes.extracting(try reader.skipValue())
+                bytes += image.count
+                count += 1
+                hasAddress = hasAddress || image.extracting(droppingFirst: 1).isImageAddress
+            }
         }
-        return found
+    }
+}
+
+extension Span<UInt8> {
+    /// Whether an image is the address of one, or a data URL, and not Base64, which has no colon.
+    public var isImageAddress: Bool {
+        let beginning = extracting(first: 6)
+        for index in beginning.indices where beginning[index] == UInt8(ascii: ":") { return true }
+        return false
     }
 }

@@ -12,6 +12,8 @@ extension RawMember {
     static let ignoredName = "chatterd_ignored"
     /// The name of the digest of the client's history up to the answer.
     static let historyName = "chatterd_history"
+    /// The name of the path in which a request asks for thoughts that its answer may lack.
+    static let thinkingName = "chatterd_thinking"
 
     /// Whether a front door keeps the member.
     public var isKept: Bool { key.utf8.starts(with: Self.keptPrefix.utf8) }
@@ -38,6 +40,11 @@ extension RawMember {
         self.init(key: Self.historyName, text: history.text)
     }
 
+    /// Creates the member with the path in which a request asks for thoughts that its answer may lack.
+    public init(optionalThinking path: String) {
+        self.init(key: Self.thinkingName, text: path)
+    }
+
     private init(key: String, text: String) {
         var json = ByteBuffer(capacity: text.utf8.count + 2)
         json.append(jsonString: text)
@@ -53,12 +60,31 @@ extension [RawMember] {
     }
 
     /// The paths that have no effect of the request, as a JSON array; `nil` for none.
-    public var ignored: [UInt8]? {
-        last { $0.key == RawMember.ignoredName }.flatMap { $0.value.first == UInt8(ascii: "[") ? $0.value : nil }
+    ///
+    /// - Parameter withThinking: whether the path in which it asks for thoughts is one of them.
+    public func ignored(withThinking: Bool = false) -> [UInt8]? {
+        let paths = last { $0.key == RawMember.ignoredName }?.value ?? []
+        // A row that was changed by hand may have another value.
+        let known = paths.count > 2 && paths.first == UInt8(ascii: "[") ? paths : nil
+        guard withThinking, let path = last(where: { $0.key == RawMember.thinkingName })?.value else { return known }
+        let others = known.map { $0.dropLast() + [UInt8(ascii: ",")] } ?? [UInt8(ascii: "[")]
+        return others + path + [UInt8(ascii: "]")]
     }
+
+    /// The path in which the request asks for thoughts that its answer may lack; `nil` if an answer without them is none, or it asks for
+    /// none.
+    public var optionalThinking: String? { text(RawMember.thinkingName) }
+
+    /// The members without those that ask a model server for thoughts.
+    public var withoutThinking: [RawMember] { filter { $0.key != "think" && $0.key != "reasoning_effort" } }
 
     /// Whether a prompt that does not fit into the context is refused: Ollama's member `truncate` is `false`.
     public var refusesTruncation: Bool { contains { $0.key == "truncate" && $0.value == [UInt8]("false".utf8) } }
+
+    /// The members without the texts that a front door keeps.
+    public var withoutTexts: [RawMember] {
+        filter { !$0.isKept || $0.key == RawMember.ignoredName || $0.key == RawMember.thinkingName }
+    }
 
     /// The members without those that a front door keeps.
     public var withoutKept: [RawMember] { filter { !$0.isKept } }

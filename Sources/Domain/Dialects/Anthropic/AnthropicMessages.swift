@@ -65,6 +65,7 @@ struct AnthropicMessages: ChatTranslator {
 
     private static func translateThinking(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
         var think: [UInt8]?
+        var effort: String?
         if let thinking = try members.object("thinking") {
             switch try thinking.string("type", in: "thinking.") {
             case "enabled", "adaptive": think = Array("true".utf8)
@@ -74,7 +75,8 @@ struct AnthropicMessages: ChatTranslator {
         }
         if let output = try members.object("output_config") {
             try output.ignore(allBut: ["format", "effort"], in: "output_config.", as: &draft.ignored)
-            if let effort = try output.string("effort", in: "output_config."), think != Array("false".utf8) {
+            effort = try output.string("effort", in: "output_config.")
+            if let effort, think != Array("false".utf8) {
                 guard let word = OpenAIChat.think(forEffort: effort) else {
                     throw .unsupported("output_config.effort", OpenAIChat.efforts)
                 }
@@ -84,7 +86,7 @@ struct AnthropicMessages: ChatTranslator {
                 try translate(format: format, at: "output_config.format.", into: &draft)
             }
         }
-        if let think { draft.pass("think", think) }
+        if let think { draft.think(think, askedIn: effort == nil ? "thinking" : "output_config.effort") }
     }
 
     private static func translate(

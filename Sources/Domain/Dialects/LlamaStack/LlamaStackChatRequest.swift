@@ -100,8 +100,10 @@ struct LlamaStackChatRequest {
 extension ModelError {
     /// A member of the request has no counterpart in Llama Stack; `how` completes the sentence.
     static func llamaStack(_ name: String, _ how: String = "") -> ModelError {
-        ModelError(
+        var error = ModelError(
             .unsupported, "The native API of Llama Stack does not take \"\(name)\"\(how.isEmpty ? "" : " ")\(how).",
             detail: "a field of the request has no counterpart: \(name)")
+        if name == "think" { error.hint = .thinking }
+        return error
     }
 }

@@ -104,7 +104,7 @@ struct OpenAIChat: ChatTranslator {
             return
         }
         guard let think = think(forEffort: effort) else { throw .unsupported("reasoning_effort", efforts) }
-        draft.pass("think", Array(think.utf8))
+        draft.think(Array(think.utf8), askedIn: "reasoning_effort")
         draft.pass("reasoning_effort", value.json)
     }
 

@@ -42,10 +42,12 @@ public struct DoorRequest: Sendable {
 
     /// What has no effect of the request.
     public let ignored: IgnoredMembers
+    /// The path in which the client asks for thoughts that its answer may lack; `nil` for none.
+    private let thinking: String?
 
     /// - Throws: `invalidRequest` for a name that a model server could confuse with another one.
     init(_ draft: consuming RequestDraft) throws(RelayError) {
-        ignored = draft.ignored
+        (ignored, thinking) = (draft.ignored, draft.thinking)
         chat = try draft.finish()
     }
 
@@ -57,6 +59,7 @@ public struct DoorRequest: Sendable {
         if let history { chat.passThrough.append(RawMember(history: history)) }
         if let system { chat.passThrough.append(RawMember(system: system)) }
         if !ignored.paths.isEmpty { chat.passThrough.append(RawMember(ignored: ignored.paths)) }
+        if let thinking { chat.passThrough.append(RawMember(optionalThinking: thinking)) }
         guard let repeated else { return nil }
         var object = ByteBuffer()
         object.append("{\"created_at\":")

@@ -22,6 +22,8 @@ struct RequestDraft {
     private(set) var options: [RawMember] = []
     /// What has no effect of the request.
     var ignored: IgnoredMembers
+    /// The path in which the client asks for thoughts that its answer may lack; `nil` for none.
+    private(set) var thinking: String?
     /// The members for the model server beside `options`.
     private(set) var passThrough: [RawMember] = []
 
@@ -81,6 +83,14 @@ struct RequestDraft {
     /// Adds a member for the model server.
     mutating func pass(_ name: String, _ json: [UInt8]) {
         passThrough.append(RawMember(key: name, value: json))
+    }
+
+    /// Adds `think`. A model that cannot think answers without.
+    ///
+    /// - Parameter path: the path in which the client asks for it.
+    mutating func think(_ json: [UInt8], askedIn path: String) {
+        pass("think", json)
+        thinking = path
     }
 
     /// Adds a member of `options`.

@@ -29,7 +29,7 @@ struct ResponseReasoning {
     /// Adds the members for the model server.
     func add(to draft: inout RequestDraft) {
         guard let effort, let think = OpenAIChat.think(forEffort: effort) else { return }
-        draft.pass("think", Array(think.utf8))
+        draft.think(Array(think.utf8), askedIn: "reasoning.effort")
         var json = ByteBuffer()
         json.append(jsonString: effort)
         draft.pass("reasoning_effort", json.array)

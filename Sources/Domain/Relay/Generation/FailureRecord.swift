@@ -10,6 +10,8 @@ struct FailureRecord {
     var refused: (report: PromptReport, error: ModelError)?
     /// Whether a shorter prompt was sent because the length may have caused the server's failure.
     var hasSentLess = false
+    /// Whether the request asks for no thoughts any more, because a model cannot think.
+    var omitsThinking = false
 
     /// The failure for the reader.
     private var failure: ModelError?

@@ -53,6 +53,8 @@ struct GenerationRun {
     private var state = State.ready
     private var plan: FailoverPlan
     private var failures = RarelyUsed<FailureRecord>()
+    /// Whether an answer without thoughts is one.
+    private let isThinkingOptional: Bool
 
     /// The current server, by its number among the candidates.
     private(set) var server = 0
@@ -73,8 +75,10 @@ struct GenerationRun {
     /// The size of the reply before the request, in bytes.
     private var startTotal = 0
 
-    init(_ limits: RelayLimits) {
+    /// - Parameter isThinkingOptional: whether a request for thoughts is sent again without it to a model that cannot think.
+    init(_ limits: RelayLimits, isThinkingOptional: Bool = false) {
         plan = FailoverPlan(limits)
+        self.isThinkingOptional = isThinkingOptional
     }
 
     /// The reason why the reply ends early.
@@ -85,6 +89,9 @@ struct GenerationRun {
 
     /// The prompt that the current server found too long.
     var refused: PromptReport? { failures.value?.refused?.report }
+
+    /// Whether the request asks for no thoughts any more, because a model cannot think.
+    var omitsThinking: Bool { failures.value?.omitsThinking ?? false }
 
     /// Whether lines go straight to the reply.
     var appendsLines: Bool {
@@ -302,11 +309,15 @@ struct GenerationRun {
         }
     }
 
-    /// Sends a shorter prompt if the server refused the prompt as too long, or may have failed because of its length. Otherwise
+    /// Asks for no thoughts if the model cannot think. Sends a shorter prompt if the server refused the prompt as too long, or may have failed because of its length. Otherwise
     /// chooses the next server.
     private mutating func retry(
         after error: ModelError, _ content: ReplyPosition, withLess: Bool = false
     ) -> Action {
+        if withLess, error.hint == .thinking, isThinkingOptional, !omitsThinking {
+            failures.update(from: FailureRecord()) { $0.omitsThinking = true }
+            return fit()
+        }
         if withLess, trimmingsLeft > 0, error.hint != .onDemand, let report {
             if error.code == .contextTooLong {
                 state = .learning(error)

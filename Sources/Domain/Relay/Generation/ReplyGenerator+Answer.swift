@@ -46,10 +46,7 @@ extension ReplyGenerator: GenerationConsumer {
     }
 
     private func append(_ lines: LineRun) {
-        if lines.isDone, let fields = lines.single {
-            run.lastLine = lines.bytes.array
-            tokenCounts = (fields.promptTokens, fields.answerTokens)
-        }
+        if lines.isDone, lines.single != nil { run.lastLine = lines.bytes.array }
         reply.append(lines)
     }
 

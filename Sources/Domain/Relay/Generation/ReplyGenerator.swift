@@ -17,13 +17,12 @@ final class ReplyGenerator {
 
     let reply: Reply
     let context: ReplyContext
-    private let passThrough: [RawMember]
+    /// The members for model servers, and those that the reply tells of.
+    private let members: [RawMember]
     /// The message of the system that precedes the history; none without instructions.
     private var instructions: EncodedConversation
     /// Whether the request has messages of the system in the place of those that the history begins with.
     private var replacesSystem: Bool
-    /// The paths of the request that have no effect, as a JSON array; `nil` for none.
-    private let ignored: [UInt8]?
     private var targets: ModelTargets
     var run: GenerationRun
     /// The conversation, for every server that is asked.
@@ -37,8 +36,6 @@ final class ReplyGenerator {
     private var request = RarelyUsed<GenerationRequest>()
     var generation: (any Generation)?
     private var slot: ReplySlot
-    /// The token counts in the last line.
-    var tokenCounts: (prompt: Int?, answer: Int?) = (nil, nil)
     /// Whether the current request has produced a line.
     var isAnswered = false
     var isPaused = false
@@ -53,17 +50,23 @@ final class ReplyGenerator {
     init(of reply: Reply, passThrough: [RawMember], context: ReplyContext) {
         self.reply = reply
         self.context = context
-        self.passThrough = passThrough.withoutKept
+        members = passThrough.withoutTexts
         instructions = EncodedConversation(instructions: passThrough.instructions)
         replacesSystem = passThrough.replacesSystem
-        ignored = passThrough.ignored
         targets = ModelTargets(for: reply.model, in: context.upstreams)
-        run = GenerationRun(context.limits)
+        run = GenerationRun(context.limits, isThinkingOptional: members.optionalThinking != nil)
         slot = ReplySlot(context.slots)
     }
 
     /// How the reply came about.
-    var provenance: ReplyProvenance { ReplyProvenance(parts: parts, report: run.report, ignored: ignored) }
+    var provenance: ReplyProvenance {
+        ReplyProvenance(parts: parts, report: run.report, ignored: members.ignored(withThinking: run.omitsThinking))
+    }
+
+    /// The members of the request for a model server, beside its messages.
+    private var passThrough: [RawMember] {
+        run.omitsThinking ? members.withoutKept.withoutThinking : members.withoutKept
+    }
 
     // MARK: - The loop
 
@@ -397,8 +400,10 @@ final class ReplyGenerator {
     @inline(never)
     private func noteTokens(refused: PromptReport?) {
         guard let target, var report = run.report else { return }
+        // The line was checked when it arrived.
+        let counts = run.lastLine.flatMap { try? AnswerLine($0.span) }
         context.estimates.note(
-            tokenCounts.prompt, and: tokenCounts.answer.flatMap(answer), in: &report, of: target,
+            counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
             for: reply.turn.conversation)
         if let refused {
             context.estimates.suspect(refused, of: target)

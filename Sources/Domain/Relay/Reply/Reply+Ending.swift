@@ -65,7 +65,7 @@ extension Reply {
                         sendAway(unconfirmed(ending, error))
                         deadline = now + max(timeout, .seconds(1))
                     }
-                    let longest = readerError == nil ? Duration.seconds(1) : .seconds(5)
+                    let longest = readerError.value == nil ? Duration.seconds(1) : .seconds(5)
                     await pause.wait(atMost: min(backoff.next(), longest, deadline - now))
                 default:
                     let now = context.scheduler.timeOfDay()
@@ -165,7 +165,7 @@ extension Reply {
 
     /// Sends an error to the readers that are up to date. Followers on other shards fetch it.
     private func sendAway(_ error: RelayError) {
-        readerError = error
+        readerError = RarelyUsed(error)
         for subscription in audience.members.elements {
             subscription.receive(error: error)
         }

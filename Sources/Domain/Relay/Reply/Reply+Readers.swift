@@ -136,7 +136,7 @@ extension Reply {
         var page = content.page(from: position)
         page?.ending = ending
         page?.queuePosition = audience.queuePosition
-        page?.interimError = readerError
+        page?.interimError = readerError.value
         return page
     }
 

@@ -40,8 +40,8 @@ public final class Reply: ReplySource, IndexedSetElement {
     let startedAt: Instant
     /// When the store last looked up that this process owns the reply.
     private var ownerCheckedAt: Instant
-    /// The attempt whose owner the store has last looked up; `nil` before that.
-    private var checkedAttempt: Int?
+    /// The attempt whose owner the store has last looked up; 0 before that.
+    private var checkedAttempt = 0
     var phase = Phase.waiting
     var content: ReplyContent
     /// Kept until the end is stored, for the provenance.
@@ -49,10 +49,6 @@ public final class Reply: ReplySource, IndexedSetElement {
 
     var audience = ReplyAudience()
     let lines: ReplyLines
-    /// Whether the model is paused because the only reader is full.
-    var isPausedForReader = false
-    /// Whether the model may be paused for the only reader. `false` after other replies had to wait for the slot.
-    var mayPauseForReader = true
     var pausedSlotAlarm: (any Alarm)?
     var graceAlarm: (any Alarm)?
 
@@ -67,7 +63,11 @@ public final class Reply: ReplySource, IndexedSetElement {
 
     var journalFlush: CheckedContinuation<Void, Never>?
     /// The error that the readers have got because the store did not confirm the end in time.
-    var readerError: RelayError?
+    var readerError = RarelyUsed<RelayError>()
+    /// Whether the model is paused because the only reader is full.
+    var isPausedForReader = false
+    /// Whether the model may be paused for the only reader. `false` after other replies had to wait for the slot.
+    var mayPauseForReader = true
     /// Whether the reply is restarting: its content is not journalled any more.
     private(set) var isRestarting = false
     /// Whether the store may have restarted the reply without a confirmation.

@@ -44,7 +44,8 @@ enum HistoryStatements {
     private static func columns(upTo size: String) -> String {
         """
         seq, state, after, name, CASE WHEN octet_length(message) <= \(size) THEN message END,
-        CASE WHEN octet_length(extras) > \(size) THEN '' ELSE extras END
+        CASE WHEN extras IS NULL THEN NULL WHEN octet_length(extras) + coalesce(octet_length(thinking), 0) > \(size) THEN ''
+            ELSE \(StoredRows.withThinking("extras")) END
         """
     }
 
@@ -95,6 +96,7 @@ enum HistoryStatements {
         "history_sizes", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
             SELECT seq, octet_length(message)::bigint, (\(AttachmentStatements.size("extras")))::bigint
+                + CASE WHEN extras IS NULL THEN 0 ELSE coalesce(octet_length(\(StoredRows.thinking)), 0) END
             FROM \(StoredRows.numbered("$2")) AS c
             """
     ) { row in
@@ -116,7 +118,7 @@ enum HistoryStatements {
     private static let rowsStatement = Statement(
         "history_rows", after: .rowScope, .text, .int8Array, returnsBinary: true,
         sql: """
-            SELECT name, message, \(AttachmentStatements.members("extras", of: "$1"))
+            SELECT name, message, \(StoredRows.withThinking(AttachmentStatements.members("extras", of: "$1")))
             FROM \(StoredRows.numbered("$2")) AS c ORDER BY seq
             """
     ) { row in

@@ -26,24 +26,34 @@ final class AnswerStream: ReplyListener {
         }
     }
 
+    /// What a stream has until its head is written.
+    private final class Opening {
+        /// The fields of the response besides those of a stream.
+        let fields: Fields
+        /// Writes the head if no piece of the answer comes in time.
+        var timer: DeadlineTimer?
+        /// The handler, which waits for the head of the response.
+        var handler: CheckedContinuation<Void, Never>?
+
+        init(_ fields: Fields) {
+            self.fields = fields
+        }
+    }
+
     private let responder: Responder
     private var encoder: any AnswerEncoder
-    private let presentsAnyEnding: Bool
     private let model: String
-    /// The fields of the response besides those of a stream; none after its head.
-    private var fields: Fields
     private let settings: Settings
+    /// `nil` after the head, and if the client has left before it.
+    private var opening: Opening?
     /// The response, once its head is written.
     private var stream: ResponseStream?
-    /// Writes the head if no piece of the answer comes in time.
-    private var headTimer: DeadlineTimer?
+    private var subscription: ReplySubscription?
+    private var registration: RevocableResponses.Registration?
+    private let presentsAnyEnding: Bool
     /// Whether the client has a piece of the answer, from this stream or an earlier one.
     private var hasContent: Bool
     private var isFull = false
-    private var subscription: ReplySubscription?
-    private var registration: RevocableResponses.Registration?
-    /// The handler, which waits for the head of the response.
-    private var opened: CheckedContinuation<Void, Never>?
 
     init(
         _ responder: Responder, _ translator: any AnswerTranslator, _ context: AnswerContext, fields: Fields,
@@ -54,8 +64,8 @@ final class AnswerStream: ReplyListener {
         presentsAnyEnding = translator.presentsAnyEnding
         model = context.model
         hasContent = context.hasContent
-        self.fields = fields
         self.settings = settings
+        opening = Opening(fields)
     }
 
     /// Writes the subscription from now on. If the client leaves, or has left before, the subscription ends.
@@ -71,45 +81,49 @@ final class AnswerStream: ReplyListener {
         }
         // The responder releases this closure when the response ends. Weak references would slow down every token.
         responder.onClientGone = { [self] in
-            headTimer = nil
             registration.take()?.cancel()
             self.subscription.take()?.cancel()
-            opened.take()?.resume()
+            endOpening()
         }
         guard !presentsAnyEnding else {
             _ = open()
             return
         }
-        headTimer = DeadlineTimer(on: responder.shard) { [unowned self] in
+        let timer = DeadlineTimer(on: responder.shard) { [unowned self] in
             let stream = open()
             stream.write { encoder.keepAlive(to: &$0) }
         }
-        headTimer?.set(after: settings.keepAlive)
+        timer.set(after: settings.keepAlive)
+        opening?.timer = timer
     }
 
     /// Returns when the head of the response is written, or the client has left.
     func waitUntilOpened() async {
-        guard stream == nil, subscription != nil else { return }
-        await withCheckedContinuation { opened = $0 }
+        guard let opening, subscription != nil else { return }
+        await withCheckedContinuation { opening.handler = $0 }
+    }
+
+    private func endOpening() {
+        opening.take()?.handler?.resume()
     }
 
     /// The response; its head is written first.
     private func open() -> ResponseStream {
         if let stream { return stream }
-        headTimer = nil
+        opening?.timer = nil
+        let fields = opening?.fields ?? Fields()
         let stream = responder.stream(.ok, fields: fields.forStream(type(of: encoder).contentType))
-        fields = Fields()
         self.stream = stream
         stream.onDrained = { [self] in
             guard isFull else { return }
             isFull = false
             subscription?.listenerIsReady()
         }
-        stream.onSilence(after: settings.keepAlive) { [self, unowned stream] in
-            stream.write { encoder.keepAlive(to: &$0) }
+        stream.onSilence(after: settings.keepAlive) { [self] in
+            self.stream?.write { encoder.keepAlive(to: &$0) }
         }
         writeIfAny { encoder.begin(to: &$0) }
-        opened.take()?.resume()
+        endOpening()
         return stream
     }
 
@@ -139,17 +153,16 @@ final class AnswerStream: ReplyListener {
     private static let step = 64 * 1_024
     /// The copies of what the encoder holds at the end: its own, and those in the last events.
     private static let copies = 5
-    private var reserved = 0
     /// The reservation for what the encoder holds; `nil` while it holds nothing.
     private var held: MemoryReservation?
 
     /// Reserves memory for what the encoder holds. If that fails, the stream ends; the reply continues and is stored.
     private func reserveHeld() -> Bool {
-        guard encoder.heldSize > reserved else { return true }
-        reserved = encoder.heldSize + Self.step
+        let size = encoder.heldSize
+        guard size > (held?.count ?? 0) / Self.copies else { return true }
         let held = held ?? settings.memory.charge(0)
         self.held = held
-        if held.grow(to: Self.copies * reserved, for: .output) { return true }
+        if held.grow(to: Self.copies * (size + Self.step), for: .output) { return true }
         subscription.take()?.cancel()
         fail(RelayError(.overloaded, "\(held.refusal) The answer is stored; read it at its Location."))
         return false
@@ -189,7 +202,7 @@ final class AnswerStream: ReplyListener {
     func fail(_ error: RelayError) {
         defer { finish() }
         guard let stream else {
-            responder.refuse(responder.worded(error, model: model), fields: fields)
+            responder.refuse(responder.worded(error, model: model), fields: opening?.fields ?? Fields())
             return
         }
         responder.annotate(error)
@@ -199,10 +212,9 @@ final class AnswerStream: ReplyListener {
     }
 
     private func finish() {
-        headTimer = nil
         registration.take()?.cancel()
         subscription = nil
-        opened.take()?.resume()
+        endOpening()
     }
 }
 

@@ -259,7 +259,19 @@ extension StoredMessage {
         self.init(
             ModelMessage(
                 role: String(decoding: row.role, as: UTF8.self), content: String(decoding: row.content, as: UTF8.self),
-                extras: row.extras.isEmpty ? nil : String(decoding: row.extras, as: UTF8.self)),
+                extras: Self.extras(of: row)),
             place)
+    }
+
+    /// The further members of the message of a row, with the thoughts before calls, as a history from the store has them.
+    private static func extras(of row: ConversationRow) -> String? {
+        guard !row.extras.isEmpty else { return nil }
+        var extras = ByteBuffer()
+        extras.append(row.extras)
+        if !row.thinking.isEmpty {
+            extras.append(",\"thinking\":")
+            extras.append(jsonString: String(decoding: row.thinking, as: UTF8.self))
+        }
+        return extras.string
     }
 }

@@ -14,6 +14,11 @@ struct OllamaServer: ServerDialect {
     }
 
     func body(of request: GenerationRequest) throws(ModelError) -> OutgoingBody {
+        guard !request.messages.hasImageAddress else {
+            throw ModelError(
+                .unsupported, "An Ollama takes no addresses of images: send the image itself, in Base64.",
+                detail: "an image of the conversation is an address")
+        }
         var body = ChatRequestBody(model: request.model)
         body.append(sharing: request.messages)
         if !request.beginning.isEmpty {

@@ -186,7 +186,7 @@ extension Span<UInt8> {
 
     /// The type of an image in Base64, by its first bytes; `nil` for a URL.
     fileprivate var imageType: StaticString? {
-        if starts(with: "data:") || starts(with: "http:") || starts(with: "https:") { return nil }
+        if isImageAddress { return nil }
         // A slash may be escaped.
         if starts(with: "/9j/") || starts(with: "\\/9j\\/") { return "jpeg" }
         if starts(with: "UklGR") { return "webp" }

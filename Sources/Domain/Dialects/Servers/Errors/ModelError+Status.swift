@@ -75,6 +75,8 @@ extension ModelError {
         case 502, 503, 504:
             // A server explains its failures in the body. A proxy whose server is down sends a page.
             return report.message == nil || report.isLoading ? .restart(wasRead: status.code == 504) : nil
+        case 400..<500 where code == .rejected && report.isAboutThinking, 500... where report.isAboutThinking:
+            return .thinking
         case 500... where code == .failed && report.mentionsContext:
             return .context
         case 500... where code == .failed:

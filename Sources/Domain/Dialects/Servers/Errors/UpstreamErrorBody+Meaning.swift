@@ -25,6 +25,9 @@ extension UpstreamErrorBody {
         Self.requestTypes.contains { $0 == type } || mentions(Self.requestPhrases)
     }
 
+    /// Whether the model cannot think, or not as the request asks: the words of Ollama, and the name of OpenAI's member.
+    var isAboutThinking: Bool { mentions(["does not support thinking", "think value", "reasoning_effort"]) }
+
     /// Whether the server is at fault. Two such answers do not prove a fault of the request.
     var isAboutServer: Bool { mentions(Self.serverPhrases) }
 

@@ -1,7 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
 import ChatterdRelay
-import ChatterdTestSupport
 import Foundation
 import Testing
 

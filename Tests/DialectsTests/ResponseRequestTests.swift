@@ -150,10 +150,11 @@ struct ResponseRequestTests {
         let schemas = try SpecificationSchemas.openResponses()
         var items = ItemList()
         func row(_ seq: Int64, _ role: String, _ text: String, thinking: String = "", extras: String = "") {
-            items.append(
+            items.append([
                 ConversationRow(
                     seq: seq, kind: .message, time: 0, role: Array(role.utf8), content: Array(text.utf8),
-                    thinking: Array(thinking.utf8), extras: Array(extras.utf8)))
+                    thinking: Array(thinking.utf8), extras: Array(extras.utf8))
+            ])
         }
         row(1, "system", "Be brief.")
         row(2, "user", "Look", extras: #""images":["iVBO","https://a.example/b.png"]"#)

@@ -59,6 +59,10 @@ RESPONSE_TOOL = {"type": "function", "name": "f", "description": "d", "parameter
 USE = {"type": "tool_use", "id": "t", "name": "search", "input": {}}
 PATCH = {"type": "custom", "name": "apply_patch", "description": "d",
          "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/s"}}
+MCP = {"type": "namespace", "name": "mcp__github", "description": "Tools in the mcp__github namespace.", "tools": [
+    {"type": "function", "name": "search", "description": "d", "strict": False, "parameters": SCHEMA},
+    {"type": "function", "name": "star", "description": "d", "strict": False, "parameters": SCHEMA}]}
+"""The tools of an MCP server, as Codex sends them."""
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 AVIF = "data:image/avif;base64,AAAAHGZ0eXBhdmlmAAAAAGF2aWZtaWYxbWlhZg=="
 
@@ -194,6 +198,39 @@ RESPONSE_ROWS = [
                 client_metadata={"a": "b"}, max_tool_calls=9, include=["reasoning.encrypted_content", "web_search_call.action.sources"]),
         ignored="tools[], client_metadata, max_tool_calls, include[]", sent={"tools": [FUNCTION]},
         answer={"tools": [RESPONSE_TOOL]}, lacks=("namespace", "web_search", "local_shell", "client_metadata")),
+    Row("Codex has the tools of an MCP server", RESPONSES, respond(tools=[RESPONSE_TOOL, MCP], tool_choice="auto"),
+        sent={"tools": [FUNCTION, *[{"type": "function", "function": {
+            "name": f"mcp__github__{name}", "description": "d", "parameters": SCHEMA, "strict": False}} for name in ("search", "star")]]},
+        answer={"tools": [RESPONSE_TOOL, MCP]}, lacks=("namespace",)),
+    *[Row(f"Codex sends a call of an MCP server's tool and the output, {words}", RESPONSES,
+          respond(HI, {"type": "function_call", "call_id": "c1", "name": "search", "arguments": '{"q":1}'} | members,
+                  {"type": "function_call_output", "call_id": "c1", "output": "Done."}, tools=[MCP]),
+          sent={"messages": [
+              HI, said("assistant", "", tool_calls=[{"function": {"name": "mcp__github__search", "arguments": {"q": 1}}}]),
+              said("tool", "Done.", tool_name="mcp__github__search")]})
+      for words, members in [("with the namespace", {"namespace": "mcp__github"}), ("as older servers name it", {"namespace": "mcp__github__"}),
+                             ("without the namespace", {})]],
+    Row("two MCP servers have tools with the same name", RESPONSES,
+        respond(model="g", tools=[MCP, MCP | {"name": "mcp__gitlab"}],
+                tool_choice={"type": "function", "namespace": "mcp__gitlab", "name": "star"}),
+        sent={"tool_choice": {"type": "function", "function": {"name": "mcp__gitlab__star"}}},
+        answer={"tools": [MCP, MCP | {"name": "mcp__gitlab"}]}),
+    Row("only an MCP server's tools are allowed", RESPONSES,
+        respond(tools=[RESPONSE_TOOL, MCP],
+                tool_choice={"type": "allowed_tools", "mode": "auto", "tools": [{"type": "namespace", "name": "mcp__github"}]}),
+        sent={"tools": ["<object>", "<object>"]}, answer={"tools": [RESPONSE_TOOL, MCP]}),
+    Row("a tool has the joined name of an MCP server's tool", RESPONSES,
+        respond(tools=[RESPONSE_TOOL | {"name": "mcp__github__star"}, MCP]), refused=r"tools\[\]\.tools\[\]\.name.* mcp__github__star"),
+    Row("a namespace has a tool twice", RESPONSES, respond(tools=[MCP | {"tools": MCP["tools"][:1] * 2}]), refused=r"tools\[1\]\.name"),
+    Row("namespaces have 1,025 tools", RESPONSES,
+        respond(tools=[MCP | {"name": f"n{number}", "tools": [MCP["tools"][0] | {"name": f"f{one}"} for one in range(205)]}
+                       for number in range(5)]), refused="more than 1024 tools"),
+    Row("a namespace is in a namespace", RESPONSES, respond(tools=[MCP | {"tools": [*MCP["tools"], MCP]}]),
+        ignored="tools[].tools[]", sent={"tools": ["<object>", "<object>"]}, answer={"tools": [MCP]}),
+    Row("the names of a namespace are combining marks", RESPONSES,
+        respond(tools=[{"type": "namespace", "name": "\u0301" * 128, "tools": [RESPONSE_TOOL | {"name": "\u0301" * 100_000}]}]),
+        sent={"tools": [{"function": {"name": "<name>"}}]}),
+    Row("the name of a namespace is long", RESPONSES, respond(tools=[MCP | {"name": "\u0301" * 129}]), refused="256 bytes"),
     Row("a response must call a tool that only OpenAI runs", RESPONSES,
         respond(tools=[{"type": "web_search"}], tool_choice="required"), refused="tool_choice"),
     Row("Codex has a custom tool", RESPONSES, respond(tools=[PATCH], tool_choice="auto"),

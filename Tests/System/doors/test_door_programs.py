@@ -25,6 +25,8 @@ KINDS = {
     "<digest>": lambda value: isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value),
     "<empty>": lambda value: value == {},
     "<integer>": lambda value: type(value) is int,
+    # A name that functions of OpenAI and its likes can have.
+    "<name>": lambda value: isinstance(value, str) and re.fullmatch("[A-Za-z0-9_-]{1,64}", value),
     "<object>": lambda value: isinstance(value, dict),
     "<string>": lambda value: isinstance(value, str),
     # GitHub Copilot refuses older ones.

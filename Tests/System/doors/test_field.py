@@ -15,7 +15,7 @@ import urllib.parse
 
 from doors.door_test_case import ADMIN_TOKEN, DoorTestCase
 from doors.field_cases import (
-    CHAT, CHAT_ROWS, CLAUDE_ROWS, COMPLETIONS, COUNT, EMBEDDINGS, FORMS, FUNCTION, HI, MESSAGES, OLLAMA, ON, PATCH, PNG,
+    CHAT, CHAT_ROWS, CLAUDE_ROWS, COMPLETIONS, COUNT, EMBEDDINGS, FORMS, FUNCTION, HI, MCP, MESSAGES, OLLAMA, ON, PATCH, PNG,
     RESPONSE_ROWS, RESPONSE_TOOL, RESPONSES, SIZE_ROWS, chat, claude, respond, said, text)
 from doors.openai_model import OpenAIModel
 from doors.test_door_programs import difference
@@ -69,9 +69,9 @@ class FieldTestCase(DoorTestCase):
             response = connection.getresponse()
             return response.status, response.headers, response.read().decode()
 
-    def ask(self, path, body, fields=None):
+    def ask(self, path, body, fields=None, method="POST"):
         """The answer as JSON, or the data of its events; it must not be an error."""
-        status, headers, said = self.send(path, body, fields)
+        status, headers, said = self.send(path, body, fields, method)
         self.assertEqual(status, 200, said)
         if headers["Content-Type"].startswith("text/event-stream"):
             return [data for _, _, data in events(said.replace("data: [DONE]\n\n", "").encode())]
@@ -384,6 +384,50 @@ class AnswerTests(FieldTestCase):
         self.assertEqual(found["response.custom_tool_call_input.done"]["input"], patch)
         self.assertEqual(difference(found["response.output_item.done"]["item"], item), "")
         self.assertFalse([name for name in found if "function_call" in name])
+
+    def test_a_call_of_a_tool_in_a_namespace_has_it_in_all_forms(self):
+        calls = [{"id": "c1", "function": {"name": "mcp__github__search", "arguments": {"q": 1}}},
+                 {"id": "c2", "function": {"name": "apply_patch", "arguments": {"input": "*** Begin"}}}]
+        self.model.script = lambda exchange: exchange.write(
+            {"message": {"role": "assistant", "content": "", "tool_calls": calls}, "done": False})
+        item = {"type": "function_call", "call_id": "c1", "namespace": "mcp__github", "name": "search", "arguments": "<string>",
+                "status": "completed"}
+        patch = {"type": "custom_tool_call", "call_id": "c2", "name": "apply_patch", "input": "*** Begin", "status": "completed"}
+        tools, fields = {"tools": [MCP, PATCH]}, {"X-App-ID": self.app}
+
+        def read(items):
+            return [one | ({"arguments": json.loads(one["arguments"])} if "arguments" in one else {}) for one in items]
+
+        found = self.ask(RESPONSES, respond(HI, stream=True, **tools), fields)
+        items = [event["item"] for event in found if event["type"] == "response.output_item.done"]
+        self.assertEqual(difference(items, [item, patch]), "")
+        [added, _] = [event["item"] for event in found if event["type"] == "response.output_item.added"]
+        self.assertEqual((added["namespace"], added["name"]), ("mcp__github", "search"))
+        response = found[-1]["response"]
+        self.assertEqual(read(response["output"]), read(items))
+        stored = self.ask(f"{RESPONSES}/{response['id']}", None, fields, "GET")
+        self.assertEqual((read(stored["output"]), stored["tools"]), (read(items), [MCP, PATCH]))
+        # The client sends its history, and the conversation continues.
+        names = []
+        results = [{"type": "function_call_output", "call_id": "c1", "output": "2"},
+                   {"type": "custom_tool_call_output", "call_id": "c2", "output": "ok"}]
+        for sent in (items, [{name: value for name, value in one.items() if name != "namespace"} for one in items]):
+            self.model.reset()
+            self.says("Done.")
+            status, headers, said = self.send(RESPONSES, respond(HI, *sent, *results, **tools), fields)
+            self.assertEqual(status, 200, said)
+            names.append(headers["X-Conversation-ID"])
+            [prompt, asked, first, second] = self.model.exchange().request["messages"]
+            self.assertEqual([call["function"]["name"] for call in asked["tool_calls"]], ["mcp__github__search", "apply_patch"])
+            self.assertEqual((first["tool_name"], second["tool_name"]), ("mcp__github__search", "apply_patch"))
+        # Both are answers in the conversation of the first one.
+        self.assertEqual(len(set(names)), 1)
+        listed = self.ask(f"/v1/conversations/{names[0]}/items?order=asc", None, fields, "GET")["data"]
+        self.assertEqual([one["type"] for one in listed], [
+            "message", "function_call", "custom_tool_call", "function_call_output", "custom_tool_call_output", "message"])
+        self.assertEqual(read(listed[1:3]), read(items))
+        again = self.ask(f"{RESPONSES}/{json.loads(said)['id']}/input_items?order=asc", None, fields, "GET")["data"]
+        self.assertEqual([one["type"] for one in again], ["function_call_output", "custom_tool_call_output"])
 
     def test_an_answer_of_thoughts_alone_is_an_answer(self):
         for reason in ("length", "stop"):

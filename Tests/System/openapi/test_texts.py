@@ -42,10 +42,14 @@ REQUESTS = [
     ("POST", "/v1/responses", CHAT | {
         "input": [
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "t"}]},
-            {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+            {"type": "function_call", "call_id": "1", "namespace": "n", "name": "f", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "1", "output": "o"},
         ],
-        "tools": [{"type": "function", "name": "f", "parameters": {}}], "tool_choice": "auto", "include": ["reasoning.encrypted_content"],
+        "tools": [
+            {"type": "function", "name": "f", "parameters": {}},
+            {"type": "namespace", "name": "n", "description": "d", "tools": [{"type": "function", "name": "f", "parameters": {}}]},
+        ],
+        "tool_choice": "auto", "include": ["reasoning.encrypted_content"],
     }),
     ("POST", "/v1/conversations", {"metadata": {"k": "v"}, "items": [{"type": "message", "role": "user", "content": "t"}]}),
     ("POST", "/v1/messages", CHAT | {

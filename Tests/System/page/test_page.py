@@ -8,6 +8,7 @@ import urllib.parse
 
 from playwright.sync_api import expect
 
+from harness.client import call
 from page.page_case import ADMIN_TOKEN, LAN_HOST, Model, PageCase
 from page.prefix import PREFIX, PrefixProxy
 
@@ -762,6 +763,53 @@ class ConversationListTests(PageCase):
         expect(row).to_have_count(0)
         self.page.locator("#archived").click()
         expect(row).to_have_count(1)
+
+    def test_single_requests_are_a_list_of_their_own_until_something_follows_them(self):
+        def ask_once(text):
+            body = {"model": "tiny", "messages": [{"role": "user", "content": text}]}
+            headers = {"Content-Type": "application/json", "X-App-ID": "web"}
+            status, headers, answer = call(self.server.url, "POST", "/v1/chat/completions", body, headers)
+            self.assertEqual(status, 200, answer)
+            return headers["X-Conversation-ID"]
+
+        titles, tags = ask_once("### Task: write a title"), ask_once("### Task: write tags")
+        self.open()
+        row, note = self.page.locator("#list a"), self.page.locator("#list-note")
+        expect(note).to_have_text("No conversations yet.")
+        self.page.locator("#manage summary").click()
+        requests, archived = self.page.locator("#requests"), self.page.locator("#archived")
+        archived.click()
+        expect(archived).to_have_attribute("aria-pressed", "true")
+        # By the keyboard; the focus stays.
+        requests.focus()
+        self.page.keyboard.press("Space")
+        expect(requests).to_have_attribute("aria-pressed", "true")
+        expect(archived).to_have_attribute("aria-pressed", "false")
+        expect(requests).to_be_focused()
+        expect(row).to_have_count(2)
+        # A search finds them here only.
+        self.page.locator("#search").fill("write tags")
+        expect(row).to_have_count(1)
+        requests.click()
+        expect(note).to_have_text("No conversation has this text.")
+        self.page.locator("#search").fill("")
+        expect(note).to_have_text("No conversations yet.")
+        requests.click()
+        expect(row).to_have_count(2)
+        # A title or a further prompt makes a conversation of it.
+        self.page.locator(f"#list a[href='#{titles}']").click()
+        expect(self.page.locator(".answer")).to_have_count(1)
+        self.menu("rename")
+        self.page.get_by_label("Title").fill("Kept")
+        self.page.get_by_role("dialog").get_by_role("button", name="Save").click()
+        expect(row).to_have_count(1)
+        row.click()
+        expect(self.page.locator("#messages")).to_contain_text("write tags")
+        self.ask("And shorter?")
+        expect(note).to_have_text("No single requests: what programs have asked once, such as titles.")
+        requests.click()
+        expect(row).to_have_count(2)
+        self.assertEqual({link.get_attribute("href") for link in row.all()}, {f"#{titles}", f"#{tags}"})
 
     def test_conversation_beyond_the_list_has_its_title(self):
         roles = ("user", "assistant")

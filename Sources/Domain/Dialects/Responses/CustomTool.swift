@@ -1,6 +1,4 @@
 import ChatterdBasics
-import ChatterdChat
-import ChatterdRelay
 
 /// A custom tool of Open Responses: a model calls it with a text in place of JSON. Codex has one, `apply_patch`.
 ///
@@ -9,6 +7,7 @@ struct CustomTool {
     /// The only parameter of the function.
     private static let parameter = "input"
 
+    /// The name of the function.
     let name: String
     let description: String?
     /// The syntax of `grammar`, such as `lark`.
@@ -33,7 +32,6 @@ struct CustomTool {
         arguments.appendJSON { json in json.object { $0.member(parameter, input) } }
         return arguments.array
     }
-
 }
 
 extension ByteBuffer {
@@ -54,26 +52,5 @@ extension ByteBuffer {
             }
         }
         if let text { append(arguments.extracting(text)) } else { append(argumentsOf: call) }
-    }
-}
-
-extension AnswerContext {
-    /// The names of the custom tools of the request. A call of one of them is a `custom_tool_call`.
-    var customTools: Set<ExactText> {
-        var names: Set<ExactText> = []
-        guard let kept, let tools = try? JSONSlice(kept).members()?["tools"]?.elements(atMost: 1_024) else { return [] }
-        for tool in tools {
-            guard let members = tool.members(), members["type"]?.string == "custom", let name = members["name"]?.string
-            else { continue }
-            names.insert(ExactText(name))
-        }
-        return names
-    }
-}
-
-extension Set<ExactText> {
-    /// Whether a call is one of a tool with one of the names.
-    func contains(_ call: borrowing AnswerToolCall) -> Bool {
-        !isEmpty && contains(ExactText(String(decodingJSON: call.name)))
     }
 }

@@ -23,8 +23,27 @@ public struct ItemList: Sendable {
 
     public init() {}
 
+    /// Adds the items of rows in order. The request of a reply has the tools of its calls, and of those in its prompts.
+    ///
+    /// - Parameter kept: what was kept with the request of the rows that no reply follows, as a JSON object; `nil` if nothing was.
+    public mutating func append(_ rows: [ConversationRow], kept: [UInt8]? = nil) {
+        var open: [ConversationRow] = []
+        for row in rows {
+            open.append(row)
+            guard case .reply(let reply) = row.kind else { continue }
+            append(open) { (try? [RawMember](decodingMembers: reply.options))?.kept }
+            open = []
+        }
+        append(open) { kept }
+    }
+
+    private mutating func append(_ rows: [ConversationRow], keptWith kept: () -> [UInt8]?) {
+        let tools = rows.contains { !$0.extras.isEmpty } ? ToolTable(keptIn: kept()) : ToolTable()
+        for row in rows { append(row, tools) }
+    }
+
     /// Adds the items of a row: the reasoning, the message, the calls of tools or the result of one.
-    public mutating func append(_ row: ConversationRow) {
+    private mutating func append(_ row: ConversationRow, _ tools: ToolTable) {
         let extras = Array("{".utf8) + row.extras + Array("}".utf8)
         let members = try? JSONSlice(extras).members()
         let role = String(decoding: row.role, as: UTF8.self)
@@ -34,7 +53,8 @@ public struct ItemList: Sendable {
             status = reply.state == nil ? "in_progress" : reply.state == .complete ? "completed" : "incomplete"
         }
         if role == "tool" {
-            appendResult(row.content, of: members?["tool_call_id"]?.string ?? "", name)
+            let tool = members?["tool_name"]?.string.flatMap { tools.tool(called: $0) }
+            appendResult(row.content, of: members?["tool_call_id"]?.string ?? "", tool, name)
             return
         }
         if !row.thinking.isEmpty {
@@ -48,7 +68,7 @@ public struct ItemList: Sendable {
             appendMessage(row, role, images.compactMap(\.string), status, name)
         }
         for (index, call) in calls.enumerated() {
-            appendCall(call.members(), at: index, name)
+            appendCall(call, at: index, tools, name)
         }
     }
 
@@ -98,31 +118,35 @@ public struct ItemList: Sendable {
         items.append((id, body.array))
     }
 
-    private mutating func appendCall(_ call: DoorMembers?, at index: Int, _ name: String) {
-        let id = "fc_\(name)_\(index)"
-        let function = call?["function"]?.members()
-        let arguments = function?["arguments"]
-        var body = ByteBuffer()
-        body.appendJSON { json in
-            json.object { json in
-                json.member("type", "function_call")
-                json.member("id", id)
-                json.member("call_id", call?["id"]?.string ?? "call_\(name)_\(index)")
-                json.member("name", function?["name"]?.string ?? "")
-                json.member(
-                    "arguments", arguments.map { $0.string ?? String(decoding: $0.json, as: UTF8.self) } ?? "{}")
-                json.member("status", "completed")
+    private mutating func appendCall(_ call: JSONSlice, at index: Int, _ tools: ToolTable, _ name: String) {
+        AnswerToolCall.forEach(in: (Array("[".utf8) + call.json + Array("]".utf8)).span) { call in
+            let tool = tools.tool(of: call)
+            let isCustom = tool?.isCustom ?? false
+            let id = "\(isCustom ? "ctc" : "fc")_\(name)_\(index)"
+            var body = ByteBuffer()
+            body.append(isCustom ? "{\"type\":\"custom_tool_call\",\"id\":" : "{\"type\":\"function_call\",\"id\":")
+            body.append(jsonString: id)
+            body.append(",\"call_id\":")
+            if call.id.isEmpty {
+                body.append(jsonString: "call_\(name)_\(index)")
+            } else {
+                body.append(inside: call.id)
             }
+            body.append(nameOf: call, tool)
+            body.append(isCustom ? ",\"input\":" : ",\"arguments\":")
+            if isCustom { body.append(customInputOf: call) } else { body.append(argumentsOf: call) }
+            body.append(",\"status\":\"completed\"}")
+            items.append((id, body.array))
         }
-        items.append((id, body.array))
     }
 
-    private mutating func appendResult(_ text: [UInt8], of call: String, _ name: String) {
-        let id = "fco_" + name
+    private mutating func appendResult(_ text: [UInt8], of call: String, _ tool: ToolTable.Tool?, _ name: String) {
+        let isCustom = tool?.isCustom ?? false
+        let id = (isCustom ? "ctco_" : "fco_") + name
         var body = ByteBuffer()
         body.appendJSON { json in
             json.object { json in
-                json.member("type", "function_call_output")
+                json.member("type", isCustom ? "custom_tool_call_output" : "function_call_output")
                 json.member("id", id)
                 json.member("call_id", call)
                 json.name("output")

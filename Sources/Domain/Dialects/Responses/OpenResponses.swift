@@ -34,8 +34,8 @@ struct OpenResponses: ChatTranslator {
         DoorField(
             "tools",
             .translated(
-                "`tools`, [below](#tools-of-responses): functions and custom tools; others are ignored, as no model can "
-                    + "call them")),
+                "`tools`, [below](#tools-of-responses): functions, custom tools and namespaces of them; others are ignored, "
+                    + "as no model can call them")),
         DoorField(
             "tool_choice", .translated("passed, unless it is `auto` or `none`; `allowed_tools` selects from `tools`")),
         DoorField(
@@ -68,8 +68,9 @@ struct OpenResponses: ChatTranslator {
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
         guard let input = members["input"] else { throw .invalid("input is missing.", "input") }
-        draft.messages = try ResponseInput.translate(items: input, "input", ignored: &draft.ignored)
         let tools = try ResponseTools(members, ignored: &draft.ignored)
+        draft.messages = try ResponseInput.translate(
+            items: input, "input", calling: tools.table, ignored: &draft.ignored)
         tools.add(to: &draft)
         let format = try ResponseFormat(members, ignored: &draft.ignored)
         format.add(to: &draft)

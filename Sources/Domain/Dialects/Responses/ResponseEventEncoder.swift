@@ -227,13 +227,14 @@ struct ResponseEventEncoder: AnswerEncoder {
         var number = ResponseEventNumber.call(0)
         var (index, place) = (0, messageIndex + (output.text.isEmpty ? 0 : 1))
         let context = context
-        let customTools = output.toolCalls.isEmpty ? [] : context.customTools
+        let tools = output.toolCalls.isEmpty ? ToolTable() : context.tools
         output.forEachCall { call in
-            let isCustom = customTools.contains(call)
+            let tool = tools.tool(of: call)
+            let isCustom = tool?.isCustom ?? false
             let item = ResponseOutput.Item.call(index, isCustom: isCustom)
             append("response.output_item.added", number, item: place, to: &buffer) {
                 ResponseOutput.append(
-                    call, at: index, context, isCustom: isCustom, status: "in_progress", hasArguments: false, to: &$0)
+                    call, of: tool, at: index, context, status: "in_progress", hasArguments: false, to: &$0)
             }
             if isCustom {
                 append("response.custom_tool_call_input.delta", number + 1, ofCall: item, at: place, to: &buffer) {
@@ -250,14 +251,13 @@ struct ResponseEventEncoder: AnswerEncoder {
                     $0.append(argumentsOf: call)
                 }
                 append("response.function_call_arguments.done", number + 2, ofCall: item, at: place, to: &buffer) {
-                    $0.append(",\"name\":")
-                    $0.append(inside: call.name)
+                    $0.append(nameOf: call, tool)
                     $0.append(",\"arguments\":")
                     $0.append(argumentsOf: call)
                 }
             }
             append("response.output_item.done", number + 3, item: place, to: &buffer) {
-                ResponseOutput.append(call, at: index, context, isCustom: isCustom, status: "completed", to: &$0)
+                ResponseOutput.append(call, of: tool, at: index, context, status: "completed", to: &$0)
             }
             number += 4
             index += 1

@@ -23,8 +23,8 @@ struct ResponseInput {
     private enum Members {
         static let message: Set<String> = ["type", "id", "status", "role", "content", "phase"]
         static let reasoning: Set<String> = ["type", "id", "status", "summary", "content", "encrypted_content"]
-        static let call: Set<String> = ["type", "id", "status", "call_id", "name", "arguments"]
-        static let customCall: Set<String> = ["type", "id", "status", "call_id", "name", "input"]
+        static let call: Set<String> = ["type", "id", "status", "call_id", "namespace", "name", "arguments"]
+        static let customCall: Set<String> = ["type", "id", "status", "call_id", "namespace", "name", "input"]
         static let output: Set<String> = ["type", "id", "status", "call_id", "output"]
     }
 
@@ -32,23 +32,28 @@ struct ResponseInput {
     /// The message of the model that the next items may belong to.
     private var open: (builder: MessageBuilder, stage: Stage)?
     /// The names of called tools by the ids of their calls: results name only the call.
-    private var tools: [ExactText: String] = [:]
+    private var called: [ExactText: String] = [:]
+    /// The tools of the request.
+    private let tools: ToolTable
     private var ignored: IgnoredMembers
 
-    private init(ignored: IgnoredMembers) {
+    private init(calling tools: ToolTable, ignored: IgnoredMembers) {
+        self.tools = tools
         self.ignored = ignored
     }
 
     /// Translates a text, which is a message of the user, or an array of items.
+    ///
+    /// - Parameter tools: the tools of the request.
     static func translate(
-        items value: JSONSlice, _ path: String, ignored: inout IgnoredMembers
+        items value: JSONSlice, _ path: String, calling tools: ToolTable = ToolTable(), ignored: inout IgnoredMembers
     ) throws(RelayError) -> [ModelMessage] {
         if let text = value.string { return [ModelMessage(role: "user", content: text)] }
         guard let items = value.elements(atMost: ChatRequest.maximumMessages) else {
             throw .wrongType(path, "a string or an array of at most \(ChatRequest.maximumMessages) items")
         }
         guard !items.isEmpty else { throw .invalid("\(path) must not be empty.", path) }
-        var input = ResponseInput(ignored: ignored)
+        var input = ResponseInput(calling: tools, ignored: ignored)
         for (index, value) in items.enumerated() {
             let path = "\(path)[\(index)]"
             guard let item = value.members() else { throw .wrongType(path, "an object") }
@@ -85,7 +90,7 @@ struct ResponseInput {
             close()
             var builder = MessageBuilder("tool")
             builder.callID = try Self.required(item, "call_id", in: path)
-            builder.toolName = builder.callID.flatMap { tools[$0] }
+            builder.toolName = builder.callID.flatMap { called[$0] }
             try add(content: item, "output", to: &builder, in: path)
             messages.append(builder.build())
         case "item_reference":
@@ -122,8 +127,9 @@ struct ResponseInput {
         call item: DoorMembers, with arguments: [UInt8], in path: String
     ) throws(RelayError) {
         let id = try Self.required(item, "call_id", in: path)
-        let name = try Self.required(item, "name", in: path)
-        tools[id] = name
+        let own = try Self.required(item, "name", in: path)
+        let name = tools.called(own, of: try item.string("namespace", in: path))
+        called[id] = name
         if open == nil { open(MessageBuilder("assistant"), at: .calls) }
         open?.builder.add(call: id, name: name, arguments: arguments)
         open?.stage = .calls

@@ -44,11 +44,10 @@ struct ResponseOutput {
         }
         var (index, needsComma) = (0, !thinking.isEmpty || !text.isEmpty)
         var items = ByteBuffer()
-        let customTools = toolCalls.isEmpty ? [] : context.customTools
+        let tools = toolCalls.isEmpty ? ToolTable() : context.tools
         forEachCall { call in
             if needsComma { items.append(",") }
-            Self.append(
-                call, at: index, context, isCustom: customTools.contains(call), status: "completed", to: &items)
+            Self.append(call, of: tools.tool(of: call), at: index, context, status: "completed", to: &items)
             (index, needsComma) = (index + 1, true)
         }
         body.append(items)
@@ -79,17 +78,17 @@ struct ResponseOutput {
         body.append("]}")
     }
 
-    /// Appends an item with a call of a function or of a custom tool.
+    /// Appends an item with a call of a tool; `nil` is a function that the request does not have.
     static func append(
-        _ call: borrowing AnswerToolCall, at index: Int, _ context: AnswerContext, isCustom: Bool,
+        _ call: borrowing AnswerToolCall, of tool: ToolTable.Tool?, at index: Int, _ context: AnswerContext,
         status: StaticString, hasArguments: Bool = true, to body: inout ByteBuffer
     ) {
+        let isCustom = tool?.isCustom ?? false
         body.append(isCustom ? "{\"type\":\"custom_tool_call\",\"id\":" : "{\"type\":\"function_call\",\"id\":")
         append(idOf: .call(index, isCustom: isCustom), context, to: &body)
         body.append(",\"call_id\":")
         body.append(idOf: call, at: index, in: context)
-        body.append(",\"name\":")
-        body.append(inside: call.name)
+        body.append(nameOf: call, tool)
         body.append(isCustom ? ",\"input\":" : ",\"arguments\":")
         switch (hasArguments, isCustom) {
         case (false, _): body.append("\"\"")
@@ -139,6 +138,16 @@ struct ResponseOutput {
 }
 
 extension ByteBuffer {
+    /// Appends the name of a called tool, with its namespace, as members of JSON that follow others.
+    mutating func append(nameOf call: borrowing AnswerToolCall, _ tool: ToolTable.Tool?) {
+        if let namespace = tool?.namespace {
+            append(",\"namespace\":")
+            append(jsonString: namespace)
+        }
+        append(",\"name\":")
+        if let tool { append(jsonString: tool.name) } else { append(inside: call.name) }
+    }
+
     /// Appends the inside of the JSON string of a text.
     fileprivate mutating func append(insideOf text: Span<UInt8>) {
         var string = ByteBuffer(capacity: text.count + 2)

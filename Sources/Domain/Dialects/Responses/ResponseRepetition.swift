@@ -38,7 +38,7 @@ struct ResponseRepetition {
         if let conversation {
             member("conversation", Array("{\"id\":".utf8) + Self.string(conversation) + Array("}".utf8))
         }
-        member("tools", tools.repeated.array)
+        member("tools", tools.repeated)
         member("tool_choice", tools.repeatedChoice)
         member("truncation", .string, otherwise: #""auto""#)
         member("parallel_tool_calls", .boolean, otherwise: "true")

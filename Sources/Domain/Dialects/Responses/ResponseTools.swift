@@ -3,69 +3,124 @@ import ChatterdRelay
 
 /// `tools` and `tool_choice` of a request for a response.
 struct ResponseTools {
-    /// The limit of tools.
-    private static let maximumTools = 1_024
+    /// The limit of the length of a namespace's name, in bytes. Each tool of the namespace repeats it.
+    private static let maximumNamespace = 256
 
-    /// The tools as answers repeat them.
-    private(set) var repeated = ByteBuffer()
+    /// The tools as answers repeat them, as a JSON array.
+    private(set) var repeated: [UInt8] = []
     /// `tool_choice` as answers repeat it.
     private(set) var repeatedChoice: [UInt8] = Array(#""auto""#.utf8)
-    /// The tools for the model server, with their names.
-    private var tools: [(name: String, json: [UInt8])] = []
+    /// The tools by their names for a model.
+    private(set) var table = ToolTable()
+    /// The tools for the model server, with their names there.
+    private var tools: [(name: String, namespace: String?, json: [UInt8])] = []
     /// `tool_choice` for the model server; `nil` for its own choice.
     private var choice: [UInt8]?
 
     init(_ members: DoorMembers, ignored: inout IgnoredMembers) throws(RelayError) {
-        repeated.append("[")
-        for (index, value) in (try members.array("tools", atMost: Self.maximumTools) ?? []).enumerated() {
-            let path = "tools[\(index)]"
-            guard let tool = value.members() else { throw .wrongType(path, "an object") }
-            switch try tool.string("type", in: path + ".") {
-            case "function": try add(tool, in: path + ".", ignored: &ignored)
-            case "custom": try add(custom: tool, in: path + ".", ignored: &ignored)
-            default: try ignored.add(path, "chatterd runs no tools: use function or custom.")
-            }
+        var list: [[UInt8]] = []
+        for (index, value) in (try members.array("tools", atMost: ToolTable.maximumTools) ?? []).enumerated() {
+            if let tool = try add(value, "tools[\(index)]", ignored: &ignored) { list.append(tool) }
         }
-        repeated.append("]")
+        repeated = Self.array(list)
         if let value = members["tool_choice"] { try choose(value) }
-        if tools.isEmpty, choice != nil, members["tools"]?.elements(atMost: Self.maximumTools)?.isEmpty == false {
+        if tools.isEmpty, choice != nil, members["tools"]?.elements(atMost: ToolTable.maximumTools)?.isEmpty == false {
             throw .unsupported("tool_choice", "no model can call one of these tools here.")
+        }
+    }
+
+    /// Adds a tool.
+    ///
+    /// - Returns: the tool as answers repeat it; `nil` for one that no model can call.
+    private mutating func add(
+        _ value: JSONSlice, _ path: String, ignored: inout IgnoredMembers
+    ) throws(RelayError) -> [UInt8]? {
+        guard let tool = value.members() else { throw .wrongType(path, "an object") }
+        if try tool.string("type", in: path + ".") == "namespace" {
+            return try add(namespace: tool, in: path + ".", ignored: &ignored)
+        }
+        return try add(tool, path, of: nil, ignored: &ignored)
+    }
+
+    /// Adds the tools of a namespace.
+    private mutating func add(
+        namespace members: DoorMembers, in path: String, ignored: inout IgnoredMembers
+    ) throws(RelayError) -> [UInt8]? {
+        try members.ignore(allBut: Self.namespaceMembers, in: path, as: &ignored)
+        let name = try Self.name(of: members, in: path)
+        guard name.utf8.count <= Self.maximumNamespace else {
+            throw .invalid("\(path)name has more than \(Self.maximumNamespace) bytes.", "\(path)name")
+        }
+        let description = try members.string("description", in: path)
+        var list: [[UInt8]] = []
+        let values = try members.array("tools", in: path, atMost: ToolTable.maximumTools) ?? []
+        for (index, value) in values.enumerated() {
+            let path = "\(path)tools[\(index)]"
+            guard let tool = value.members() else { throw .wrongType(path, "an object") }
+            if let tool = try add(tool, path, of: name, ignored: &ignored) { list.append(tool) }
+        }
+        guard !list.isEmpty else { return nil }
+        let tools = Self.array(list)
+        return Self.object { json in
+            json.member("type", "namespace")
+            json.member("name", name)
+            json.member("description", orNull: description)
+            json.member("tools", raw: tools.span)
+        }
+    }
+
+    /// Adds a tool of a namespace, or one outside of all.
+    private mutating func add(
+        _ tool: DoorMembers, _ path: String, of namespace: String?, ignored: inout IgnoredMembers
+    ) throws(RelayError) -> [UInt8]? {
+        switch try tool.string("type", in: path + ".") {
+        case "function": return try add(function: tool, in: path + ".", of: namespace, ignored: &ignored)
+        case "custom": return try add(custom: tool, in: path + ".", of: namespace, ignored: &ignored)
+        default:
+            try ignored.add(path, "chatterd runs no tools: use function or custom.")
+            return nil
         }
     }
 
     /// Adds a custom tool as the function that a model calls in its place.
     private mutating func add(
-        custom tool: DoorMembers, in path: String, ignored: inout IgnoredMembers
-    ) throws(RelayError) {
+        custom tool: DoorMembers, in path: String, of namespace: String?, ignored: inout IgnoredMembers
+    ) throws(RelayError) -> [UInt8] {
         try tool.ignore(allBut: Self.customMembers, in: path, as: &ignored)
+        let name = try Self.name(of: tool, in: path)
+        let description = try tool.string("description", in: path)
         let format = try tool.object("format", in: path)
         let custom = CustomTool(
-            name: try Self.name(of: tool, in: path), description: try tool.string("description", in: path),
-            syntax: try format?.string("syntax", in: path + "format."),
+            name: try enter(ToolTable.Tool(namespace: namespace, name: name, isCustom: true), in: path),
+            description: description, syntax: try format?.string("syntax", in: path + "format."),
             grammar: try format?.string("definition", in: path + "format."))
-        add(custom.function) { json in
+        add(custom.function, of: namespace)
+        return Self.object { json in
             json.member("type", "custom")
-            json.member("name", custom.name)
-            json.member("description", orNull: custom.description)
+            json.member("name", name)
+            json.member("description", orNull: description)
             if let format = tool["format"] { json.member("format", raw: format.json.span) }
         }
     }
 
     private mutating func add(
-        _ tool: DoorMembers, in path: String, ignored: inout IgnoredMembers
-    ) throws(RelayError) {
+        function tool: DoorMembers, in path: String, of namespace: String?, ignored: inout IgnoredMembers
+    ) throws(RelayError) -> [UInt8] {
         try tool.ignore(allBut: Self.functionMembers, in: path, as: &ignored)
         _ = try tool.object("parameters", in: path)
+        let name = try Self.name(of: tool, in: path)
         let parameters = tool["parameters"]?.json
         let function = OpenAIFunction(
-            name: try Self.name(of: tool, in: path), description: try tool.string("description", in: path),
+            name: try enter(ToolTable.Tool(namespace: namespace, name: name, isCustom: false), in: path),
+            description: try tool.string("description", in: path),
             // Model servers need a schema.
             parameters: parameters ?? Array(#"{"type":"object","properties":{}}"#.utf8),
             strict: try tool.boolean("strict", in: path))
+        add(function, of: namespace)
         let shown = parameters ?? Array("null".utf8)
-        add(function) { json in
+        return Self.object { json in
             json.member("type", "function")
-            json.member("name", function.name)
+            json.member("name", name)
             json.member("description", orNull: function.description)
             json.member("parameters", raw: shown.span)
             json.name("strict")
@@ -73,6 +128,7 @@ struct ResponseTools {
         }
     }
 
+    private static let namespaceMembers: Set<String> = ["type", "name", "description", "tools"]
     private static let customMembers: Set<String> = ["type", "name", "description", "format"]
     private static let functionMembers: Set<String> = ["type", "name", "description", "parameters", "strict"]
 
@@ -83,13 +139,43 @@ struct ResponseTools {
         return name
     }
 
-    /// Adds a function for the model server, and the tool as answers repeat it.
-    private mutating func add(_ function: OpenAIFunction, repeated write: (inout JSONWriter) -> Void) {
+    /// Enters a tool into the table.
+    ///
+    /// - Returns: its name for a model.
+    /// - Throws: `invalidRequest` if a call would not tell it from another tool, and for too many tools.
+    private mutating func enter(_ tool: ToolTable.Tool, in path: String) throws(RelayError) -> String {
+        guard tools.count < ToolTable.maximumTools else {
+            throw .invalid("tools has more than \(ToolTable.maximumTools) tools, with those of namespaces.", "tools")
+        }
+        let called = ToolTable.called(tool.name, of: tool.namespace)
+        guard table.add(tool) else {
+            throw .invalid("\(path)name: a model would know this tool and another one as \(called).", "\(path)name")
+        }
+        return called
+    }
+
+    /// Adds a function for the model server.
+    private mutating func add(_ function: OpenAIFunction, of namespace: String?) {
         var passed = ByteBuffer()
         passed.appendJSON { function.write(to: &$0) }
-        tools.append((function.name, passed.array))
-        if repeated.count > 1 { repeated.append(",") }
-        repeated.appendJSON { json in json.object { write(&$0) } }
+        tools.append((function.name, namespace, passed.array))
+    }
+
+    private static func object(_ write: (inout JSONWriter) -> Void) -> [UInt8] {
+        var json = ByteBuffer()
+        json.appendJSON { json in json.object { write(&$0) } }
+        return json.array
+    }
+
+    private static func array(_ values: [[UInt8]]) -> [UInt8] {
+        var json = ByteBuffer()
+        json.append("[")
+        for (index, value) in values.enumerated() {
+            if index > 0 { json.append(",") }
+            json.append(value)
+        }
+        json.append("]")
+        return json.array
     }
 
     private mutating func choose(_ value: JSONSlice) throws(RelayError) {
@@ -104,23 +190,33 @@ struct ResponseTools {
             guard let name = try object.string("name", in: "tool_choice.") else {
                 throw .invalid("tool_choice.name is missing.", "tool_choice.name")
             }
-            guard tools.isEmpty || tools.contains(where: { $0.name == name }) else {
+            let called = table.called(name, of: try object.string("namespace", in: "tool_choice."))
+            guard tools.isEmpty || tools.contains(where: { $0.name == called }) else {
                 throw .unsupported("tool_choice.name", "there is no such tool that a model can call here.")
             }
             var json = ByteBuffer()
             json.append(#"{"type":"function","function":{"name":"#)
-            json.append(jsonString: name)
+            json.append(jsonString: called)
             json.append("}}")
             choice = json.array
         case "allowed_tools":
-            var allowed: Set<ExactText> = []
+            var (allowed, namespaces): (Set<ExactText>, Set<ExactText>) = ([], [])
             for (index, tool) in (try object.array("tools", in: "tool_choice.") ?? []).enumerated() {
                 let path = "tool_choice.tools[\(index)]"
                 guard let members = tool.members() else { throw .wrongType(path, "an object") }
                 // A tool that a server of Open Responses runs by itself may have no name. `tools` ignores it, too.
-                if let name = try members.string("name", in: path + ".") { allowed.insert(ExactText(name)) }
+                guard let name = try members.string("name", in: path + ".") else { continue }
+                if members["type"]?.string == "namespace" {
+                    namespaces.insert(ExactText(name))
+                } else {
+                    let namespace = try members.string("namespace", in: path + ".")
+                    allowed.insert(ExactText(table.called(name, of: namespace)))
+                }
             }
-            tools.removeAll { !allowed.contains(ExactText($0.name)) }
+            tools.removeAll { tool in
+                let isAllowed = tool.namespace.map { namespaces.contains(ExactText($0)) } ?? false
+                return !isAllowed && !allowed.contains(ExactText(tool.name))
+            }
             try choose(mode: try object.string("mode", in: "tool_choice.") ?? "auto", "tool_choice.mode")
         default: throw .unsupported("tool_choice.type", "use function, custom or allowed_tools.")
         }
@@ -138,13 +234,7 @@ struct ResponseTools {
     /// Adds the members for the model server. A choice means nothing without tools.
     func add(to draft: inout RequestDraft) {
         guard !tools.isEmpty else { return }
-        var list = ByteBuffer()
-        for tool in tools {
-            list.append(list.isEmpty ? "[" : ",")
-            list.append(tool.json)
-        }
-        list.append("]")
-        draft.pass("tools", list.array)
+        draft.pass("tools", Self.array(tools.map(\.json)))
         if let choice { draft.pass("tool_choice", choice) }
     }
 }

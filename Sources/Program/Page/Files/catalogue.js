@@ -9,6 +9,8 @@ export class Catalogue extends Emitter {
   next;
   query = "";
   showsArchived = false;
+  /// Whether it has the single requests of programs in the place of the conversations.
+  showsRequests = false;
   isLoading = false;
   #generation = 0;
   #timer = null;
@@ -37,9 +39,10 @@ export class Catalogue extends Emitter {
   /// Takes the answer to a change of one conversation.
   update(entry) {
     const index = this.entries.findIndex((other) => other.conversation === entry.conversation);
-    if (index >= 0 && entry.archived === this.showsArchived) this.entries[index] = { ...this.entries[index], ...entry };
-    else if (index >= 0) this.entries.splice(index, 1);
-    else this.refreshSoon();
+    // Only the server knows whether it still is a single request.
+    if (index < 0 || this.showsRequests) this.refreshSoon();
+    else if (entry.archived === this.showsArchived) this.entries[index] = { ...this.entries[index], ...entry };
+    else this.entries.splice(index, 1);
     this.emit();
   }
 
@@ -53,7 +56,10 @@ export class Catalogue extends Emitter {
       // A page of a search may be empty and nevertheless have a next one.
       do {
         page = await call("GET", "conversations", {
-          query: { limit: cursor ? 50 : Math.min(200, Math.max(50, this.entries.length)), cursor: page?.next ?? cursor, q: this.query || null, archived: this.query ? "all" : Number(this.showsArchived) },
+          query: {
+            limit: cursor ? 50 : Math.min(200, Math.max(50, this.entries.length)), cursor: page?.next ?? cursor, q: this.query || null,
+            archived: this.query || this.showsRequests ? "all" : Number(this.showsArchived), requests: this.showsRequests ? 1 : null,
+          },
         });
         if (generation !== this.#generation) return;
         found.push(...page.conversations);

@@ -42,14 +42,24 @@ extension Request {
 extension [ConversationRow] {
     /// The size of the rows for `LongWork`, in bytes: a row costs time without a text, too.
     var workSize: Int { reduce(0) { $0 + 256 + $1.size } }
+
+    /// The size of what the requests of the replies have besides messages, in bytes.
+    fileprivate var requestSize: Int {
+        reduce(0) { size, row in
+            guard case .reply(let reply) = row.kind else { return size }
+            return size + reply.options.count
+        }
+    }
 }
 
 extension ItemList {
     /// The items of rows, which may have long texts.
-    static func listing(_ rows: [ConversationRow]) async -> ItemList {
-        await LongWork.run(on: rows.workSize) {
+    ///
+    /// - Parameter kept: what was kept with the request of the rows that no reply follows.
+    static func listing(_ rows: [ConversationRow], kept: [UInt8]? = nil) async -> ItemList {
+        await LongWork.run(on: rows.workSize + rows.requestSize + (kept?.count ?? 0)) {
             var items = ItemList()
-            for row in rows { items.append(row) }
+            items.append(rows, kept: kept)
             return items
         }
     }

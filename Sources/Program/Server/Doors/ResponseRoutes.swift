@@ -90,8 +90,10 @@ struct ResponseRoutes: Sendable {
         // Who may read only this reply may not read its prompt.
         try principal.check(reply.turn.conversation)
         let page = try request.itemPage()
-        let (rows, reservation) = try await services[request].archive.prompts(of: reply)
-        try responder.respond(await ItemList.listing(rows), page, memory: reservation)
+        let archive = services[request].archive
+        let (rows, reservation) = try await archive.prompts(of: reply)
+        let kept = try await archive.members(of: reply).kept
+        try responder.respond(await ItemList.listing(rows, kept: kept), page, memory: reservation)
     }
 
     // MARK: - Pieces

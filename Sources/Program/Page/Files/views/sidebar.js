@@ -20,7 +20,8 @@ export class Sidebar {
     });
     on("more", "click", () => actions.guard(() => catalogue.more()));
     on("new", "click", () => actions.fresh());
-    on("archived", "click", () => this.#toggleArchived());
+    on("archived", "click", () => this.#choose({ showsArchived: !catalogue.showsArchived, showsRequests: false }));
+    on("requests", "click", () => this.#choose({ showsRequests: !catalogue.showsRequests, showsArchived: false }));
     on("import", "click", () => $("import-file").click());
     on("import-file", "change", () => actions.guard(() => this.#import()));
     on("delete-all", "click", () => actions.guard(() => this.#deleteAll()));
@@ -40,12 +41,13 @@ export class Sidebar {
   }
 
   show() {
-    const { entries, query, isLoading, next, showsArchived } = this.catalogue;
+    const { entries, query, isLoading, next, showsArchived, showsRequests } = this.catalogue;
     const focused = document.activeElement?.closest("#list a")?.getAttribute("href");
     $("list").replaceChildren(...entries.map((entry) => this.#row(entry)));
     if (focused) [...$("list").querySelectorAll("a")].find((link) => link.getAttribute("href") === focused)?.focus();
     $("more").hidden = !next;
-    const nothing = query ? strings.noMatches : showsArchived ? strings.noArchived : strings.noConversations;
+    const none = showsRequests ? strings.noRequests : showsArchived ? strings.noArchived : strings.noConversations;
+    const nothing = query ? strings.noMatches : none;
     $("list-note").textContent = entries.length ? "" : isLoading ? (query ? strings.searching : strings.loading) : nothing;
   }
 
@@ -68,9 +70,11 @@ export class Sidebar {
     this.actions.guard(() => this.catalogue.refresh());
   }
 
-  #toggleArchived() {
-    this.catalogue.showsArchived = !this.catalogue.showsArchived;
-    $("archived").setAttribute("aria-pressed", String(this.catalogue.showsArchived));
+  /// Chooses which conversations the list has. Both buttons off is the usual ones.
+  #choose(shown) {
+    Object.assign(this.catalogue, shown);
+    $("archived").setAttribute("aria-pressed", String(shown.showsArchived));
+    $("requests").setAttribute("aria-pressed", String(shown.showsRequests));
     this.actions.guard(() => this.catalogue.refresh());
   }
 

@@ -49,7 +49,9 @@ struct ResponseRepetition {
         member("top_logprobs", Array("0".utf8))
         member("temperature", .number, otherwise: "1")
         member("reasoning", reasoning.repeated.array)
-        member("max_output_tokens", .number, otherwise: "null")
+        // A number with a point is a limit, too; -1 is none.
+        let limit = members["max_output_tokens"]?.wholeNumber ?? 0
+        member("max_output_tokens", Array((limit > 0 ? String(limit) : "null").utf8))
         member("max_tool_calls", Array("null".utf8))
         member("store", Array(isStored ? "true".utf8 : "false".utf8))
         member("background", Array(isBackground ? "true".utf8 : "false".utf8))

@@ -62,6 +62,7 @@ struct ScopedStatements {
                 of: key, after: FeedPosition(epoch: 1, revision: number, number: number), limit: 100, bytes: 1 << 20
             ).bound,
             CatalogueStatements.list(list).bound, CatalogueStatements.entry(of: key).bound,
+            CatalogueStatements.metadata(of: key).bound,
             CatalogueStatements.beginning(of: key).bound,
             CatalogueStatements.search(key, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
             CatalogueStatements.keys(of: list, after: nil).bound,
@@ -133,6 +134,7 @@ struct ScopedStatements {
         let change = ConversationChange(title: .removed)
         return [
             ConversationRevision.lock(key).bound, CatalogueStatements.change(key, change).bound,
+            CatalogueStatements.setMetadata("", of: key).bound,
             CatalogueStatements.titled(key, "t").bound, CatalogueStatements.trimLog(of: key).bound,
         ]
     }

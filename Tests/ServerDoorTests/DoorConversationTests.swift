@@ -67,10 +67,15 @@ import Testing
 
     @Test func unstorableMembersAreRefused() async throws {
         try await onStage { stage in
-            let refused = try create(stage, #"{"metadata":{"color":"red"}}"#)
+            let refused = try create(stage, #"{"metadata":{"color":7}}"#)
             #expect(
                 refused.status == 400
                     && (refused.json["error"] as? [String: Any])?["param"] as? String == "metadata.color")
+            let long = String(repeating: "x", count: 513)
+            let many = (0..<17).map { "\"\($0)\":\"a\"" }.joined(separator: ",")
+            for pairs in ["\"a\":\"\(long)\"", "\"\(long.prefix(65))\":\"a\"", many, "\"title\":\"\(long)\""] {
+                #expect(try create(stage, "{\"metadata\":{\(pairs)}}").status == 400, "\(pairs)")
+            }
             #expect(try create(stage, #"{"items":[{"type":"item_reference","id":"x"}]}"#).status == 400)
             let anonymous = try RawClient.post(port: stage.port, Self.path, json: "{}")
             #expect(anonymous.status == 400, "\(anonymous.text)")
@@ -80,6 +85,25 @@ import Testing
             let removed = try stage.send("DELETE", "\(Self.path)/\(id)/items/msg_1", fields: Self.app)
             #expect(removed.status == 400 && removed.text.contains("/v1/responses/:id"), "\(removed.text)")
             #expect(try stage.send("GET", "\(Self.path)/\(id)/items/msg_1", fields: Self.app).status == 404)
+        }
+    }
+
+    @Test func metadataIsKeptReplacedAndCopied() async throws {
+        try await onStage { stage in
+            let made = try create(stage, #"{"metadata":{"topic":"demo","title":"A week","a\"b":"é\n"}}"#)
+            let pairs = ["topic": "demo", "title": "A week", "a\"b": "é\n"]
+            #expect(made.json["metadata"] as? [String: String] == pairs, "\(made.text)")
+            let id = try #require(made.json["id"] as? String)
+            #expect(try stage.send("GET", "\(Self.path)/\(id)", fields: Self.app).text == made.text)
+            let copied = try post(stage, "/conversations/\(id)/fork?appID=shop", #"{"conversation":"copy"}"#)
+            #expect(copied.status == 201, "\(copied.text)")
+            let copy = try stage.send("GET", "\(Self.path)/copy", fields: Self.app)
+            #expect(copy.json["metadata"] as? [String: String] == pairs, "\(copy.text)")
+            let changed = try post(stage, "\(Self.path)/\(id)", #"{"metadata":{"color":"red","none":null}}"#)
+            #expect(changed.json["metadata"] as? [String: String] == ["color": "red"], "\(changed.text)")
+            #expect(try stage.send("GET", "\(Self.path)/\(id)", fields: Self.app).text == changed.text)
+            let cleared = try post(stage, "\(Self.path)/\(id)", #"{"metadata":{}}"#)
+            #expect((cleared.json["metadata"] as? [String: Any])?.isEmpty == true, "\(cleared.text)")
         }
     }
 

@@ -57,15 +57,17 @@ struct DoorConversationRoutes: Sendable {
         try principal.check(key)
         var title: String?
         if case .set(let text) = body.change { title = text }
-        let entry = try await services[request].catalogue.create(key, title: title, messages: body.messages)
-        responder.respond(entry, ignoring: body.ignored)
+        let entry = try await services[request].catalogue.create(
+            key, title: title, messages: body.messages, metadata: body.metadata)
+        responder.respond(entry, metadata: body.metadata, ignoring: body.ignored)
     }
 
     private func retrieve(
         _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) {
         let key = try principal.conversation(ofPath: request)
-        responder.respond(try await services[request].catalogue.entry(of: key))
+        let (entry, metadata) = try await services[request].catalogue.entryWithMetadata(of: key)
+        responder.respond(entry, metadata: metadata)
     }
 
     private func change(
@@ -73,7 +75,9 @@ struct DoorConversationRoutes: Sendable {
     ) async throws(RelayError) {
         let key = try principal.conversation(ofPath: request)
         let body = try await read(request) { (bytes) throws(RelayError) in try ConversationBody(changing: bytes) }
-        responder.respond(try await services[request].catalogue.change(key, ConversationChange(title: body.change)))
+        let entry = try await services[request].catalogue.change(
+            key, ConversationChange(title: body.change), metadata: body.metadata)
+        responder.respond(entry, metadata: body.metadata)
     }
 
     private func delete(
@@ -137,10 +141,11 @@ struct DoorConversationRoutes: Sendable {
 
 extension Responder {
     /// Answers with a conversation.
-    fileprivate func respond(_ entry: CatalogueEntry, ignoring ignored: IgnoredMembers? = nil) {
+    fileprivate func respond(_ entry: CatalogueEntry, metadata: String, ignoring ignored: IgnoredMembers? = nil) {
         var body = ByteBuffer()
         ConversationBody.append(
-            id: entry.key.name, createdAt: Int(entry.createdAt / 1_000_000), title: entry.title, to: &body)
+            id: entry.key.name, createdAt: Int(entry.createdAt / 1_000_000), title: entry.title, metadata: metadata,
+            to: &body)
         let fields: Fields = [.cacheControl: "no-store"]
         respond(json: body, fields: ignored.map { tell($0, fields) } ?? fields)
     }

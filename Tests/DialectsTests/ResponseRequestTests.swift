@@ -146,6 +146,28 @@ struct ResponseRequestTests {
         }
     }
 
+    @Test func lastItemOfAMessageIsTakenOff() throws {
+        func call(_ id: String) -> String { #"{"id":"\#(id)","function":{"name":"f","arguments":{"a":[1]}}}"# }
+        let extras = #""thinking":"hm","tool_calls":[\#(call("a")),\#(call("b"))],"images":["iVBO"],"name":"n""#
+        var row: ConversationRow? = ConversationRow(
+            seq: 3, kind: .message, time: 0, role: Array("assistant".utf8), content: Array("Wait".utf8),
+            extras: Array(extras.utf8))
+        var ids: [String] = []
+        var rests: [String] = []
+        while let present = row, ids.count < 9 {
+            let last = try #require(ItemList.Last(of: present))
+            ids.append(last.id)
+            row = last.rest
+            if let row { rests.append(String(decoding: row.content + row.extras, as: UTF8.self)) }
+        }
+        #expect(ids == ["fc_3_1", "fc_3_0", "msg_3", "rs_3"])
+        #expect(
+            rests == [
+                #"Wait"thinking":"hm","tool_calls":[\#(call("a"))],"images":["iVBO"],"name":"n""#,
+                #"Wait"thinking":"hm","images":["iVBO"],"name":"n""#, #""thinking":"hm","name":"n""#,
+            ])
+    }
+
     @Test func storedMessagesAreItemsOfTheSpecification() throws {
         let schemas = try SpecificationSchemas.openResponses()
         var items = ItemList()

@@ -2,13 +2,13 @@ import ChatterdBasics
 import ChatterdChat
 import ChatterdRelay
 
-/// The body of a request that creates or changes a conversation of Open Responses. One member of its metadata is the title.
+/// The body of a request that creates or changes a conversation of Open Responses, or adds items to one. One member of its metadata is the title.
 public struct ConversationBody: Sendable {
     /// The members of a conversation that the request sets.
     public private(set) var change = ConversationChange.Title.unchanged
     /// The metadata beside the title, as JSON without braces; empty without any.
     public private(set) var metadata = ""
-    /// The messages with which the conversation begins.
+    /// The messages with which the conversation begins, or which are added.
     public private(set) var messages: [ModelMessage] = []
     /// What chatterd ignores of the messages.
     public private(set) var ignored: IgnoredMembers
@@ -34,6 +34,16 @@ public struct ConversationBody: Sendable {
         // All metadata are replaced.
         if change == .unchanged { change = .removed }
         metadata = try Self.metadata(members)
+    }
+
+    /// Reads the body of a request that adds items.
+    public init(adding body: [UInt8], _ policy: DoorPolicy) throws(RelayError) {
+        ignored = IgnoredMembers(policy)
+        guard let items = try Self.members(of: body, ["items"])["items"] else {
+            throw .invalid("items is missing.", "items")
+        }
+        guard items.kind == .array else { throw .wrongType("items", "an array of items") }
+        messages = try ResponseInput.translate(items: items, "items", ignored: &ignored)
     }
 
     private static func members(of body: [UInt8], _ known: Set<String>) throws(RelayError) -> DoorMembers {

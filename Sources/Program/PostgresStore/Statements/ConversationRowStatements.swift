@@ -183,6 +183,7 @@ enum ConversationRowStatements {
             attempt: Int64(row.nextInt()), options: row.nextBytes(), lastEvent: row.nextBytes(),
             provenance: row.nextBytes(),
             finishedAt: row.nextOptionalInt().map { Int64($0) })
+        result.id = reply.id
         switch state {
         case nil: break
         case "prompt": result.kind = .prompt(turn: turn)
@@ -337,7 +338,7 @@ enum ConversationRowStatements {
                     c.name, c.message, c.extras, c.thinking, c.state,
                     CASE WHEN k.is_replayed THEN \(newReplyID(in: "$7")) ELSE gen_random_uuid() END,
                     c.model, c.attempt, c.options, c.last_event, c.time, c.finished,
-                    CASE WHEN k.is_replayed THEN k.total END, k.place - 1
+                    CASE WHEN k.is_replayed OR k.state IS NULL THEN k.total END, k.place - 1
                 FROM claimed t, kept k JOIN chatts c ON c.appid = $1 AND c.seq = k.seq
             )
             SELECT EXISTS (SELECT FROM claimed), EXISTS (SELECT FROM source), (SELECT is_replayed FROM reply),

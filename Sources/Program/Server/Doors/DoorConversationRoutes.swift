@@ -12,6 +12,10 @@ import ChatterdSockets
 struct DoorConversationRoutes: Sendable {
     /// The maximum number of copies of a body while its messages are stored, itself included.
     private static let copies = 5
+    /// The maximum number of copies of a body while its messages are stored, and its items are the answer.
+    private static let copiesOfItems = 7
+    /// The maximum number of attempts of a deletion while the conversation changes.
+    private static let attempts = 5
 
     let services: ShardedServices
     let audit: AppKeyStore
@@ -25,7 +29,7 @@ struct DoorConversationRoutes: Sendable {
     func scope(of operation: DoorConversationOperation) -> Scope {
         switch operation {
         case .retrieve, .listItems, .item: .read
-        case .create, .change, .delete: .chat
+        case .create, .change, .delete, .addItems, .deleteItem: .chat
         }
     }
 
@@ -40,6 +44,8 @@ struct DoorConversationRoutes: Sendable {
         case .delete: try await delete(request, responder, principal)
         case .listItems: try await listItems(request, responder, principal)
         case .item: try await item(request, responder, principal)
+        case .addItems: try await addItems(request, responder, principal)
+        case .deleteItem: try await deleteItem(request, responder, principal)
         }
     }
 
@@ -115,10 +121,64 @@ struct DoorConversationRoutes: Sendable {
         let key = try principal.conversation(ofPath: request)
         let (items, reservation) = try await items(of: key, request)
         var body = ByteBuffer()
-        guard let id = request.parameters.last, items.append(item: id, to: &body) else {
-            throw RelayError(.replyNotFound, "The conversation has no item with this id.")
-        }
+        guard let id = request.parameters.last, items.append(item: id, to: &body) else { throw Self.noItem }
         responder.respond(json: body, fields: [.cacheControl: "no-store"], memory: reservation)
+    }
+
+    private static let noItem = RelayError(.replyNotFound, "The conversation has no item with this id.")
+
+    /// Adds items behind all others: all of them or none.
+    private func addItems(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        guard request.body.expect(copies: Self.copiesOfItems) else { throw RelayError(overloading: memory) }
+        let body = try await read(request) { [policy] (bytes) throws(RelayError) in
+            try ConversationBody(adding: bytes, policy)
+        }
+        request.body.releaseBytes()
+        let rows = try await services[request].archive.add(body.messages, to: key)
+        let items = await ItemList.listing(rows)
+        var list = ByteBuffer()
+        items.append(to: &list)
+        responder.respond(json: list, fields: responder.tell(body.ignored, [.cacheControl: "no-store"]))
+    }
+
+    /// Deletes the last item, if it was added to the conversation.
+    private func deleteItem(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        let id = request.parameters.last ?? ""
+        guard try await removeLastItem(id, of: key, services[request].archive) else {
+            let (items, _) = try await items(of: key, request)
+            guard items.contains(id) else { throw Self.noItem }
+            throw RelayError(
+                .replyNotComplete,
+                "Only the last item can be deleted, and only one that was added to the conversation. Delete a response with "
+                    + "DELETE /v1/responses/:id, or delete the conversation.")
+        }
+        let (entry, metadata) = try await services[request].catalogue.entryWithMetadata(of: key)
+        responder.respond(entry, metadata: metadata)
+    }
+
+    /// Removes the item with an id.
+    ///
+    /// - Returns: `false` if it is not the last one, or belongs to a turn.
+    /// - Throws: `conversationBusy` if the conversation changes all the time.
+    private func removeLastItem(
+        _ id: String, of key: ConversationKey, _ archive: ConversationArchive
+    ) async throws(RelayError) -> Bool {
+        for _ in 0..<Self.attempts {
+            guard let message = try await archive.lastMessage(of: key) else { return false }
+            let row = message.row
+            let last = await LongWork.run(on: [row].workSize) { ItemList.Last(of: row) }
+            guard let last, last.id == id else { return false }
+            if try await archive.replace(message, of: key, by: last.rest) { return true }
+        }
+        throw RelayError(.conversationBusy, "The conversation has changed meanwhile. Send the request again.")
     }
 
     private func items(

@@ -47,11 +47,7 @@ extension [ConversationRow] {
 extension ItemList {
     /// The items of rows, which may have long texts.
     static func listing(_ rows: [ConversationRow]) async -> ItemList {
-        await LongWork.run(on: rows.workSize) {
-            var items = ItemList()
-            for row in rows { items.append(row) }
-            return items
-        }
+        await LongWork.run(on: rows.workSize) { ItemList(rows) }
     }
 }
 

@@ -140,8 +140,8 @@ import Testing
     }
 
     @Test(arguments: [
-        #""images":["https://example.org/a.png"]"#, #""images":["QQ==","http:\/\/a.org"]"#, #""images":["data:image/png;base64,QQ=="]"#,
-        #""tool_calls":[],"images":["HTTPS://a.org"]"#,
+        #""images":["https://example.org/a.png"]"#, #""images":["QQ==","http:\/\/a.org"]"#,
+        #""images":["data:image/png;base64,QQ=="]"#, #""tool_calls":[],"images":["HTTPS://a.org"]"#,
     ])
     func addressOfAPictureIsFoundInEachPartOfAConversation(_ extras: String) {
         var messages = EncodedConversation()

@@ -92,6 +92,29 @@ struct IgnoredMembersTests {
                 #"tool: g {"tool_name":"f","tool_call_id":"t"}"#, #"options={"num_predict":1}"#,
             ]
         ),
+        // Parts of messages have members that nobody knows.
+        (
+            .chat,
+            #"{"messages":[{"role":"user","content":[{"type":"text","text":"a","origin":"x"},{"type":"image_url","mood":1,"#
+                + #""image_url":{"url":"data:;base64,AAAA","size":1}}]}]}"#,
+            ["messages[].content[].origin", "messages[].content[].mood", "messages[].content[].image_url.size"],
+            [#"user: a {"images":["AAAA"]}"#]
+        ),
+        (
+            .messages,
+            #"{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"image","mood":1,"source":{"type":"base64","#
+                + #""media_type":"image/png","data":"AAAA","size":1}}]}]}"#,
+            ["messages[].content[].mood", "messages[].content[].source.size"],
+            [#"user:  {"images":["AAAA"]}"#, #"options={"num_predict":1}"#]
+        ),
+        // Clients send back the parts of an answer, which have empty lists.
+        (
+            .responses,
+            #"{"input":[{"role":"assistant","content":[{"type":"output_text","text":"a","annotations":[],"logprobs":[]}]},"#
+                + #"{"role":"user","content":[{"type":"input_text","text":"b","origin":"x"},"#
+                + #"{"type":"output_text","text":"c","annotations":[{}]}]}]}"#,
+            ["input[].content[].origin", "input[].content[].annotations"], ["assistant: a", "user: b\nc"]
+        ),
         // Codex.
         (
             .responses,

@@ -146,15 +146,36 @@ struct ResponseRequestTests {
         }
     }
 
+    @Test func lastItemOfAMessageIsTakenOff() throws {
+        func call(_ id: String) -> String { #"{"id":"\#(id)","function":{"name":"f","arguments":{"a":[1]}}}"# }
+        let extras = #""thinking":"hm","tool_calls":[\#(call("a")),\#(call("b"))],"images":["iVBO"],"name":"n""#
+        var row: ConversationRow? = ConversationRow(
+            seq: 3, kind: .message, time: 0, role: Array("assistant".utf8), content: Array("Wait".utf8),
+            extras: Array(extras.utf8))
+        var ids: [String] = []
+        var rests: [String] = []
+        while let present = row, ids.count < 9 {
+            let last = try #require(ItemList.Last(of: present))
+            ids.append(last.id)
+            row = last.rest
+            if let row { rests.append(String(decoding: row.content + row.extras, as: UTF8.self)) }
+        }
+        #expect(ids == ["fc_3_1", "fc_3_0", "msg_3", "rs_3"])
+        #expect(
+            rests == [
+                #"Wait"thinking":"hm","tool_calls":[\#(call("a"))],"images":["iVBO"],"name":"n""#,
+                #"Wait"thinking":"hm","images":["iVBO"],"name":"n""#, #""thinking":"hm","name":"n""#,
+            ])
+    }
+
     @Test func storedMessagesAreItemsOfTheSpecification() throws {
         let schemas = try SpecificationSchemas.openResponses()
-        var items = ItemList()
+        var rows: [ConversationRow] = []
         func row(_ seq: Int64, _ role: String, _ text: String, thinking: String = "", extras: String = "") {
-            items.append([
+            rows.append(
                 ConversationRow(
                     seq: seq, kind: .message, time: 0, role: Array(role.utf8), content: Array(text.utf8),
-                    thinking: Array(thinking.utf8), extras: Array(extras.utf8))
-            ])
+                    thinking: Array(thinking.utf8), extras: Array(extras.utf8)))
         }
         row(1, "system", "Be brief.")
         row(2, "user", "Look", extras: #""images":["iVBO","https://a.example/b.png"]"#)
@@ -162,6 +183,7 @@ struct ResponseRequestTests {
             3, "assistant", "Wait", thinking: "hm",
             extras: #""tool_calls":[{"function":{"name":"f","arguments":{"a":1}}}]"#)
         row(4, "tool", "done", extras: #""tool_name":"f","tool_call_id":"c""#)
+        let items = ItemList(rows)
         func list(_ page: ItemList.Page) throws -> [String: Any] {
             var isFound = false
             let json = text { isFound = items.append(page, to: &$0) }

@@ -184,8 +184,7 @@ struct ToolTableTests {
             ConversationRow(
                 seq: 4, kind: .message, time: 0, role: Array("assistant".utf8), extras: call("mcp__git__search")),
         ]
-        var items = ItemList()
-        items.append(rows)
+        let items = ItemList(rows)
         var page = ItemList.Page()
         page.isAscending = true
         var isFound = false

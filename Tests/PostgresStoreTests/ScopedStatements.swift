@@ -62,6 +62,7 @@ struct ScopedStatements {
                 of: key, after: FeedPosition(epoch: 1, revision: number, number: number), limit: 100, bytes: 1 << 20
             ).bound,
             CatalogueStatements.list(list).bound, CatalogueStatements.entry(of: key).bound,
+            CatalogueStatements.metadata(of: key).bound,
             CatalogueStatements.beginning(of: key).bound,
             CatalogueStatements.search(key, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
             CatalogueStatements.keys(of: list, after: nil).bound,
@@ -100,6 +101,7 @@ struct ScopedStatements {
             UsageStatements.charge(meter, for: running, in: key, bytes: 1).bound,
             CatalogueStatements.create(target, title: nil, messages: messages).bound,
             ConversationRowStatements.fork(key, at: reply, to: target, title: nil, limit: 1 << 30).bound,
+            ItemStatements.add(messages, to: key, limit: 1 << 30).bound,
             ConversationRowStatements.add(columns, nil, to: key, after: number, count: 1, from: nil).bound,
             AttachmentStatements.attach(Attachments(), to: key, limit: 0).bound,
             AttachmentStatements.hold(of: key).bound,
@@ -133,6 +135,8 @@ struct ScopedStatements {
         let change = ConversationChange(title: .removed)
         return [
             ConversationRevision.lock(key).bound, CatalogueStatements.change(key, change).bound,
+            CatalogueStatements.setMetadata("", of: key).bound,
+            ItemStatements.replace(number, id: reply, of: key, at: 1, content: [], extras: []).bound,
             CatalogueStatements.titled(key, "t").bound, CatalogueStatements.trimLog(of: key).bound,
         ]
     }
@@ -142,6 +146,7 @@ struct ScopedStatements {
             ConversationStatements.withdraw(running, in: key, owner: process).bound,
             ConversationStatements.replace(key, with: messages).bound,
             ConversationStatements.deleteRows(of: key, limit: 200).bound,
+            ItemStatements.remove(number, id: reply, of: key, at: 1).bound,
             ConversationStatements.deleteKeys(of: key, limit: 200).bound,
             ConversationRevision.removeEmpty(key).bound, ConversationRevision.removeUnopened(key).bound,
             JournalStatements.sweep(key, limit: 200).bound,

@@ -74,4 +74,8 @@ public enum DoorConversationOperation: Sendable {
     case listItems
     /// Reads one of its items.
     case item
+    /// Adds items at its end.
+    case addItems
+    /// Deletes its last item.
+    case deleteItem
 }

@@ -40,6 +40,7 @@ extension Migration {
             Migration(
                 name: "0024_histories", sql: String(decoding: PackageResources._024_histories_sql, as: UTF8.self)),
             Migration(name: "0025_singles", sql: String(decoding: PackageResources._025_singles_sql, as: UTF8.self)),
+            Migration(name: "0026_metadata", sql: String(decoding: PackageResources._026_metadata_sql, as: UTF8.self)),
         ]
     }
 }

@@ -1,6 +1,7 @@
 """The clients of Ollama, OpenAI and Anthropic at chatterd's front doors. Run by script/test doors."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import anthropic
 import httpx
@@ -330,6 +331,122 @@ class ResponseTests(DoorTestCase):
         self.assertEqual(rest[-1].response.error.code, "interrupted")
         self.assertTrue("One two ".startswith(rest[-1].response.output_text))
         self.assertEqual(self.responses.retrieve(response.id).status, "failed")
+
+
+class ConversationTests(DoorTestCase):
+    """Conversations of the package openai, and the session of openai-agents that keeps its items in one."""
+
+    def setUp(self):
+        super().setUp()
+        self.client = openai.OpenAI(
+            base_url=f"{self.url}/v1", api_key="none", max_retries=0, timeout=TIMEOUT, default_headers={"X-App-ID": self.app})
+        self.addCleanup(self.client.close)
+        self.conversations, self.items = self.client.conversations, self.client.conversations.items
+
+    def listed(self, conversation):
+        return list(self.items.list(conversation, order="asc"))
+
+    def texts(self, conversation):
+        return ["".join(part.text for part in item.content) for item in self.listed(conversation)]
+
+    def run_agent(self, conversation, *prompts):
+        """A run of an agent: it reads all items, sends them as input, and adds the new ones."""
+        new = [{"role": "user", "content": text} for text in prompts]
+        sent = [item.model_dump(exclude_unset=True) for item in self.listed(conversation)]
+        while True:
+            response = self.client.responses.create(model="m", input=sent + new, tools=[{"type": "function"} | TOOL | {"strict": False}])
+            new += [item.model_dump(exclude_unset=True) for item in response.output]
+            calls = [item for item in response.output if item.type == "function_call"]
+            if not calls:
+                break
+            new += [{"type": "function_call_output", "call_id": call.call_id, "output": "rain"} for call in calls]
+        added = self.items.create(conversation, items=new)
+        self.assertEqual([item.id for item in self.listed(conversation)][-len(new):], [item.id for item in added.data])
+        return response.output_text
+
+    def test_metadata_is_kept(self):
+        made = self.conversations.create(metadata={"topic": "demo"})
+        self.assertEqual(made.metadata, {"topic": "demo"})
+        changed = self.conversations.update(made.id, metadata={"title": "A week", "mood": "fine"})
+        self.assertEqual(changed.metadata, {"title": "A week", "mood": "fine"})
+        self.assertEqual(self.conversations.retrieve(made.id).metadata, changed.metadata)
+        with self.assertRaises(openai.BadRequestError):
+            self.conversations.create(metadata={str(number): "a" for number in range(17)})
+
+    def test_a_session_keeps_its_items_here(self):
+        conversation = self.conversations.create(items=[]).id
+        self.calls_then_says("Rain ", "in Ålesund.")
+        self.assertEqual(self.run_agent(conversation, "Weather?"), "Rain in Ålesund.")
+        self.assertEqual([item.type for item in self.listed(conversation)],
+                         ["message", "function_call", "function_call_output", "message"])
+        self.says("The same.")
+        self.assertEqual(self.run_agent(conversation, "And now?"), "The same.")
+        sent = self.model.exchange(2).request["messages"]
+        self.assertEqual([message["role"] for message in sent], ["user", "assistant", "tool", "assistant", "user"])
+        self.assertEqual((sent[1]["tool_calls"][0]["function"]["name"], sent[3]["content"]), ("weather", "Rain in Ålesund."))
+        # A response that names the conversation gets the same messages.
+        self.client.responses.create(model="m", input="More.", conversation=conversation)
+        self.assertEqual([message["role"] for message in self.model.exchange(3).request["messages"]],
+                         [message["role"] for message in sent] + ["assistant", "user"])
+
+    def test_the_last_items_are_popped(self):
+        conversation = self.conversations.create(items=[{"role": "user", "content": "0"}]).id
+        self.items.create(conversation, items=[{"role": "user", "content": str(number)} for number in range(1, 25)])
+        self.assertEqual(self.texts(conversation), [str(number) for number in range(25)])
+        first = self.listed(conversation)[0]
+        with self.assertRaises(openai.ConflictError) as raised:
+            self.items.delete(first.id, conversation_id=conversation)
+        self.assertEqual(raised.exception.code, "reply_not_complete")
+        for number in reversed(range(25)):
+            last = next(iter(self.items.list(conversation, limit=1, order="desc")))
+            self.assertEqual(last.content[0].text, str(number))
+            self.assertEqual(self.items.delete(last.id, conversation_id=conversation).id, conversation)
+            with self.assertRaises(openai.NotFoundError):
+                self.items.delete(last.id, conversation_id=conversation)
+        self.assertEqual(self.listed(conversation), [])
+        self.conversations.delete(conversation)
+        with self.assertRaises(openai.NotFoundError):
+            self.items.create(conversation, items=[{"role": "user", "content": "a"}])
+
+    def test_additions_at_once_do_not_mix(self):
+        conversation = self.conversations.create().id
+
+        def add(number):
+            items = [{"role": "user", "content": f"{number}.{index}"} for index in range(3)]
+            return [item.id for item in self.items.create(conversation, items=items).data]
+
+        with ThreadPoolExecutor(8) as pool:
+            added = list(pool.map(add, range(16)))
+        listed = [item.id for item in self.listed(conversation)]
+        groups = [listed[start:start + 3] for start in range(0, len(listed), 3)]
+        self.assertEqual(sorted(groups), sorted(added))
+        texts = self.texts(conversation)
+        self.assertEqual([text.split(".")[1] for text in texts], ["0", "1", "2"] * 16)
+
+    def test_of_two_deletions_at_once_each_removes_its_item_once(self):
+        conversation = self.conversations.create(
+            items=[{"type": "function_call", "call_id": f"c{number}", "name": "f", "arguments": "{}"} for number in range(9)]).id
+
+        def pop(_):
+            try:
+                last = next(iter(self.items.list(conversation, limit=1, order="desc")))
+                self.items.delete(last.id, conversation_id=conversation)
+                return last.id
+            except (openai.ConflictError, openai.NotFoundError):
+                return None
+
+        with ThreadPoolExecutor(4) as pool:
+            popped = [item for item in pool.map(pop, range(8)) if item]
+        self.assertEqual(len(set(popped)), len(popped))
+        self.assertEqual([item.call_id for item in self.listed(conversation)], [f"c{number}" for number in range(9 - len(popped))])
+
+    def test_faulty_items_are_refused(self):
+        conversation = self.conversations.create().id
+        for items in ([], [{"type": "item_reference", "id": "msg_1"}], [{"type": "computer_call", "id": "x"}],
+                      [{"role": "user", "content": "a"}, {"role": "robot", "content": "b"}]):
+            with self.subTest(items=items), self.assertRaises(openai.BadRequestError):
+                self.items.create(conversation, items=items)
+        self.assertEqual(self.listed(conversation), [])
 
 
 class OneMemoryTests(DoorTestCase):

@@ -52,6 +52,11 @@ REQUESTS = [
         "tool_choice": "auto", "include": ["reasoning.encrypted_content"],
     }),
     ("POST", "/v1/conversations", {"metadata": {"k": "v"}, "items": [{"type": "message", "role": "user", "content": "t"}]}),
+    ("POST", "/v1/conversations/client/items", {"items": [
+        {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "t"}]},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "o"},
+    ]}),
     ("POST", "/v1/messages", CHAT | {
         "max_tokens": 9, "system": [{"type": "text", "text": "s"}], "metadata": {"user_id": "u"}, "stop_sequences": ["x"],
         "messages": [

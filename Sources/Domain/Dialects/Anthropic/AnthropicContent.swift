@@ -14,6 +14,9 @@ struct AnthropicContent {
         static let thinking: Set<String> = ["type", "cache_control", "thinking", "signature"]
         static let text: Set<String> = ["type", "cache_control", "text", "citations"]
         static let document: Set<String> = ["type", "cache_control", "title", "context", "source", "content"]
+        static let image: Set<String> = ["type", "cache_control", "source"]
+        static let source: Set<String> = ["type", "media_type", "data", "url", "content"]
+        static let reference: Set<String> = ["type", "cache_control", "tool_name"]
         static let call: Set<String> = ["type", "cache_control", "id", "name", "input", "caller"]
         /// The text of a result says what failed.
         static let result: Set<String> = ["type", "cache_control", "tool_use_id", "content", "is_error"]
@@ -94,7 +97,9 @@ struct AnthropicContent {
         case "text": builder.add(text: try text(in: block, at: path))
         case "image": try add(image: block, to: &builder, at: path)
         case "document", "search_result": builder.add(text: try document(block, at: path))
-        case "tool_reference": builder.add(text: try block.string("tool_name", in: path + ".") ?? "")
+        case "tool_reference":
+            try block.ignore(allBut: Members.reference, in: path + ".", as: &ignored)
+            builder.add(text: try block.string("tool_name", in: path + ".") ?? "")
         case let type? where Self.foreign.contains(type):
             try ignored.add(path, "only Anthropic's models read a block of the type \(type).")
         default:
@@ -148,6 +153,7 @@ struct AnthropicContent {
         }
         let path = path + ".source"
         guard let source = block["source"]?.members() else { throw .wrongType(path, "an object") }
+        try source.ignore(allBut: Members.source, in: path + ".", as: &ignored)
         switch try source.string("type", in: path + ".") {
         case "text": builder.add(text: try source.string("data", in: path + ".") ?? "")
         case "content":
@@ -158,11 +164,13 @@ struct AnthropicContent {
         return builder.text
     }
 
-    private func add(
+    private mutating func add(
         image block: DoorMembers, to builder: inout MessageBuilder, at path: String
     ) throws(RelayError) {
+        try block.ignore(allBut: Members.image, in: path + ".", as: &ignored)
         let path = path + ".source."
         guard let source = block["source"]?.members() else { throw .wrongType(path + "type", "base64 or url") }
+        try source.ignore(allBut: Members.source, in: path, as: &ignored)
         switch try source.string("type", in: path) {
         case "base64": builder.add(image: try source.string("data", in: path) ?? "")
         case "url": try builder.add(imageURL: try source.string("url", in: path) ?? "", in: path + "url")

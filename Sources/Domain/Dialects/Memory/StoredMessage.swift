@@ -5,7 +5,7 @@ import ChatterdRelay
 public struct StoredMessage: Sendable {
     /// What the message is in its conversation.
     public enum Place: Sendable, Equatable {
-        /// It precedes all turns.
+        /// It is outside of turns, and usually precedes them all.
         case seeded
         /// It is a prompt of a turn.
         case prompt

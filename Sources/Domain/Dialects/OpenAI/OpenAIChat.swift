@@ -44,7 +44,7 @@ struct OpenAIChat: ChatTranslator {
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
         try OpenAIMessages.translate(into: &draft)
-        try Self.translateLimit(members, into: &draft)
+        try draft.limitAnswer(by: members["max_completion_tokens"] == nil ? "max_tokens" : "max_completion_tokens")
         draft.stop(at: members["stop"])
         try Self.translateTools(members, into: &draft)
         try Self.translateFormat(members, into: &draft)
@@ -55,17 +55,6 @@ struct OpenAIChat: ChatTranslator {
         var request = try DoorRequest(draft)
         request.includesUsage = includesUsage
         return request
-    }
-
-    /// Translates the limit of the answer. Some clients send -1 for no limit, which only some model servers know.
-    private static func translateLimit(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {
-        let name = members["max_completion_tokens"] == nil ? "max_tokens" : "max_completion_tokens"
-        guard let limit = members[name] else { return }
-        let number = limit.wholeNumber ?? 0
-        guard number > 0 || number == -1 else {
-            throw .wrongType(name, "a whole number above 0, or -1 for no limit")
-        }
-        if number > 0 { draft.option("num_predict", Array(String(number).utf8)) }
     }
 
     private static func translateTools(_ members: DoorMembers, into draft: inout RequestDraft) throws(RelayError) {

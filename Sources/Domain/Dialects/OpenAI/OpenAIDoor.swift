@@ -22,18 +22,11 @@ struct OpenAIDoor: DoorDialect {
             DoorEndpoint(.post, "/v1/conversations/:id", .conversation(.change)),
             DoorEndpoint(.delete, "/v1/conversations/:id", .conversation(.delete)),
             DoorEndpoint(.get, "/v1/conversations/:id/items", .conversation(.listItems)),
-            DoorEndpoint(.post, "/v1/conversations/:id/items", .refuse(Self.noAddition)),
+            DoorEndpoint(.post, "/v1/conversations/:id/items", .conversation(.addItems)),
             DoorEndpoint(.get, "/v1/conversations/:id/items/:item", .conversation(.item)),
-            DoorEndpoint(.delete, "/v1/conversations/:id/items/:item", .refuse(Self.noDeletion)),
+            DoorEndpoint(.delete, "/v1/conversations/:id/items/:item", .conversation(.deleteItem)),
         ]
     }
-
-    private static let noAddition = RelayError.invalid(
-        "Items cannot be added to an existing conversation: send them as items of POST /v1/conversations, or as the input of a response "
-            + "with this conversation.")
-    private static let noDeletion = RelayError.invalid(
-        "Single items cannot be deleted, because replies follow them: delete the response with DELETE /v1/responses/:id, or the "
-            + "conversation.")
 
     @discardableResult func append(_ fault: DoorFault, to body: inout ByteBuffer) -> Status {
         body.append("{\"error\":")

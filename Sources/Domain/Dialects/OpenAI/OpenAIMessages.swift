@@ -11,6 +11,14 @@ struct OpenAIMessages {
         "tool_calls", "tool_call_id", "function_call", "annotations", "provider_specific_fields", "cache_control", "id",
     ]
 
+    /// The members of parts that have a meaning here, and the mark for a cache.
+    private enum Parts {
+        static let text: Set<String> = ["type", "text", "cache_control"]
+        static let refusal: Set<String> = ["type", "refusal", "cache_control"]
+        static let image: Set<String> = ["type", "image_url", "cache_control"]
+        static let imageURL: Set<String> = ["url", "detail"]
+    }
+
     /// The names of called tools by the ids of their calls: results of tools name only the call.
     private var tools: [ExactText: String] = [:]
     private var ignored: IgnoredMembers
@@ -85,8 +93,12 @@ struct OpenAIMessages {
             let path = "\(path)content[\(index)]"
             guard let part = value.members() else { throw .wrongType(path, "an object") }
             switch try part.string("type", in: path + ".") {
-            case "text": builder.add(text: try part.string("text", in: path + ".") ?? "")
-            case "refusal": builder.add(text: try part.string("refusal", in: path + ".") ?? "")
+            case "text":
+                try part.ignore(allBut: Parts.text, in: path + ".", as: &ignored)
+                builder.add(text: try part.string("text", in: path + ".") ?? "")
+            case "refusal":
+                try part.ignore(allBut: Parts.refusal, in: path + ".", as: &ignored)
+                builder.add(text: try part.string("refusal", in: path + ".") ?? "")
             case "image_url": try add(image: part, to: &builder, in: path)
             default: throw .unsupported("\(path).type", "use text or image_url.")
             }
@@ -96,6 +108,7 @@ struct OpenAIMessages {
     private mutating func add(
         image part: DoorMembers, to builder: inout MessageBuilder, in path: String
     ) throws(RelayError) {
+        try part.ignore(allBut: Parts.image, in: path + ".", as: &ignored)
         let path = path + ".image_url"
         if let url = part["image_url"]?.string {
             try builder.add(imageURL: url, in: path)
@@ -104,6 +117,7 @@ struct OpenAIMessages {
         guard let image = part["image_url"]?.members(), let url = try image.string("url", in: path + ".") else {
             throw .wrongType(path, "an object with url")
         }
+        try image.ignore(allBut: Parts.imageURL, in: path + ".", as: &ignored)
         try ignored.add(detailOf: image, in: path + ".")
         try builder.add(imageURL: url, in: path + ".url")
     }

@@ -104,6 +104,18 @@ struct RequestDraft {
         try options.ignore(allBut: known, in: "stream_options.", as: &ignored) { options[$0]?.boolean == false }
     }
 
+    /// Adds the limit of the answer, in tokens. Some clients send -1 for no limit, which only some model servers know.
+    ///
+    /// - Parameter name: the member with the limit; the request may lack it.
+    mutating func limitAnswer(by name: String) throws(RelayError) {
+        guard let limit = body[name] else { return }
+        let number = limit.wholeNumber ?? 0
+        guard number > 0 || number == -1 else {
+            throw .wrongType(name, "a whole number above 0, or -1 for no limit")
+        }
+        if number > 0 { option("num_predict", Array(String(number).utf8)) }
+    }
+
     /// Adds a text or a list of texts at which the answer stops, as a list.
     mutating func stop(at value: JSONSlice?) {
         guard let value else { return }

@@ -2,11 +2,13 @@ import ChatterdBasics
 import ChatterdChat
 import ChatterdRelay
 
-/// The body of a request that creates or changes a conversation of Open Responses. Its metadata has one member: the title.
+/// The body of a request that creates or changes a conversation of Open Responses, or adds items to one. One member of its metadata is the title.
 public struct ConversationBody: Sendable {
     /// The members of a conversation that the request sets.
     public private(set) var change = ConversationChange.Title.unchanged
-    /// The messages with which the conversation begins.
+    /// The metadata beside the title, as JSON without braces; empty without any.
+    public private(set) var metadata = ""
+    /// The messages with which the conversation begins, or which are added.
     public private(set) var messages: [ModelMessage] = []
     /// What chatterd ignores of the messages.
     public private(set) var ignored: IgnoredMembers
@@ -17,6 +19,7 @@ public struct ConversationBody: Sendable {
         if body.isEmpty { return }
         let members = try Self.members(of: body, ["metadata", "items"])
         change = try Self.title(members)
+        metadata = try Self.metadata(members)
         if let items = members["items"], items.elements()?.isEmpty != true {
             messages = try ResponseInput.translate(items: items, "items", ignored: &ignored)
         }
@@ -30,6 +33,17 @@ public struct ConversationBody: Sendable {
         change = try Self.title(members)
         // All metadata are replaced.
         if change == .unchanged { change = .removed }
+        metadata = try Self.metadata(members)
+    }
+
+    /// Reads the body of a request that adds items.
+    public init(adding body: [UInt8], _ policy: DoorPolicy) throws(RelayError) {
+        ignored = IgnoredMembers(policy)
+        guard let items = try Self.members(of: body, ["items"])["items"] else {
+            throw .invalid("items is missing.", "items")
+        }
+        guard items.kind == .array else { throw .wrongType("items", "an array of items") }
+        messages = try ResponseInput.translate(items: items, "items", ignored: &ignored)
     }
 
     private static func members(of body: [UInt8], _ known: Set<String>) throws(RelayError) -> DoorMembers {
@@ -45,11 +59,7 @@ public struct ConversationBody: Sendable {
     }
 
     private static func title(_ members: DoorMembers) throws(RelayError) -> ConversationChange.Title {
-        guard let metadata = try members.object("metadata"), !metadata.names.isEmpty else { return .unchanged }
-        if let name = metadata.names.first(where: { $0 != "title" }) {
-            throw .unsupported("metadata.\(name)", "a conversation has only a title.")
-        }
-        guard let title = metadata["title"] else { return .unchanged }
+        guard let title = try members.object("metadata")?["title"] else { return .unchanged }
         do throws(ChatRequestError) {
             return try ConversationChange(decoding: (Array("{\"title\":".utf8) + title.json + Array("}".utf8)).span)
                 .title
@@ -58,16 +68,32 @@ public struct ConversationBody: Sendable {
         }
     }
 
+    private static func metadata(_ members: DoorMembers) throws(RelayError) -> String {
+        String(decoding: try DoorMetadata.json(of: members, without: "title"), as: UTF8.self)
+    }
+
     /// Appends a conversation as an object.
+    ///
+    /// - Parameter metadata: the metadata beside the title, as JSON without braces; empty without any.
     public static func append(
-        id: String, createdAt seconds: Int, title: String?, to body: inout ByteBuffer
+        id: String, createdAt seconds: Int, title: String?, metadata: String, to body: inout ByteBuffer
     ) {
         body.appendJSON { json in
             json.object { json in
                 json.member("id", id)
                 json.member("object", "conversation")
                 json.member("created_at", seconds)
-                json.object("metadata") { $0.member("title", title) }
+                json.name("metadata")
+                json.raw { buffer in
+                    buffer.append("{")
+                    if let title {
+                        buffer.append("\"title\":")
+                        buffer.append(jsonString: title)
+                        if !metadata.isEmpty { buffer.append(",") }
+                    }
+                    buffer.append(utf8: metadata)
+                    buffer.append("}")
+                }
             }
         }
     }

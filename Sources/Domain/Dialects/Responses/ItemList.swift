@@ -21,12 +21,10 @@ public struct ItemList: Sendable {
 
     private var items: [(id: String, json: [UInt8])] = []
 
-    public init() {}
-
-    /// Adds the items of rows in order. The request of a reply has the tools of its calls, and of those in its prompts.
+    /// Creates the list of the items of rows in order. The request of a reply has the tools of its calls, and of those in its prompts.
     ///
     /// - Parameter kept: what was kept with the request of the rows that no reply follows, as a JSON object; `nil` if nothing was.
-    public mutating func append(_ rows: [ConversationRow], kept: [UInt8]? = nil) {
+    public init(_ rows: [ConversationRow], kept: [UInt8]? = nil) {
         var open: [ConversationRow] = []
         for row in rows {
             open.append(row)
@@ -39,15 +37,17 @@ public struct ItemList: Sendable {
 
     private mutating func append(_ rows: [ConversationRow], keptWith kept: () -> [UInt8]?) {
         let tools = rows.contains { !$0.extras.isEmpty } ? ToolTable(keptIn: kept()) : ToolTable()
-        for row in rows { append(row, tools) }
+        for row in rows {
+            // The id of a call outside of turns stays the same, whatever request follows it.
+            if case .message = row.kind { append(row, ToolTable()) } else { append(row, tools) }
+        }
     }
 
     /// Adds the items of a row: the reasoning, the message, the calls of tools or the result of one.
     private mutating func append(_ row: ConversationRow, _ tools: ToolTable) {
-        let extras = Array("{".utf8) + row.extras + Array("}".utf8)
-        let members = try? JSONSlice(extras).members()
+        let members = row.members
         let role = String(decoding: row.role, as: UTF8.self)
-        var (name, status) = ("\(row.seq)", "completed")
+        var (name, status) = (row.id?.description ?? "\(row.seq)", "completed")
         if case .reply(let reply) = row.kind {
             name = reply.id.description
             status = reply.state == nil ? "in_progress" : reply.state == .complete ? "completed" : "incomplete"
@@ -57,14 +57,17 @@ public struct ItemList: Sendable {
             appendResult(row.content, of: members?["tool_call_id"]?.string ?? "", tool, name)
             return
         }
+        var hasReasoning = true
         if !row.thinking.isEmpty {
             appendReasoning(row.thinking.span, name)
         } else if let thinking = members?["thinking"]?.string {
             appendReasoning(thinking.utf8.span, name)
+        } else {
+            hasReasoning = false
         }
-        let calls = members?["tool_calls"]?.elements() ?? []
+        let calls = row.calls(in: members)
         let images = members?["images"]?.elements() ?? []
-        if !row.content.isEmpty || !images.isEmpty || calls.isEmpty {
+        if !row.content.isEmpty || !images.isEmpty || calls.isEmpty && !hasReasoning {
             appendMessage(row, role, images.compactMap(\.string), status, name)
         }
         for (index, call) in calls.enumerated() {
@@ -165,6 +168,23 @@ public struct ItemList: Sendable {
         return "data:image/\(type);base64,\(image)"
     }
 
+    // MARK: - The last item
+
+    /// The last item of a row, and the row without it.
+    public struct Last: Sendable {
+        public let id: String
+        /// `nil` if the row has no other item.
+        public let rest: ConversationRow?
+
+        /// Finds the last item of a row.
+        public init?(of row: ConversationRow) {
+            let items = ItemList([row]).items
+            guard let last = items.last else { return nil }
+            id = last.id
+            rest = items.count > 1 ? row.withoutLastItem : nil
+        }
+    }
+
     // MARK: - Pages
 
     /// Appends a page as a list.
@@ -191,6 +211,16 @@ public struct ItemList: Sendable {
         return true
     }
 
+    /// Appends all items as a list, in their order.
+    public func append(to body: inout ByteBuffer) {
+        var page = Page()
+        (page.limit, page.isAscending) = (Int.max, true)
+        _ = append(page, to: &body)
+    }
+
+    /// Whether an item has an id.
+    public func contains(_ id: String) -> Bool { items.contains { $0.id == id } }
+
     /// Appends the item with an id.
     ///
     /// - Returns: whether it exists.
@@ -198,5 +228,45 @@ public struct ItemList: Sendable {
         guard let item = items.first(where: { $0.id == id }) else { return false }
         body.append(item.json)
         return true
+    }
+}
+
+extension ConversationRow {
+    /// The further members of the message.
+    fileprivate var members: DoorMembers? {
+        try? JSONSlice(Array("{".utf8) + extras + Array("}".utf8)).members()
+    }
+
+    /// The calls of tools among the further members.
+    fileprivate func calls(in members: DoorMembers?) -> [JSONSlice] {
+        members?["tool_calls"]?.elements(atMost: ChatRequest.maximumMessages) ?? []
+    }
+
+    /// The row without its last item, which is not its only one: a call of a tool, or the message behind the reasoning.
+    fileprivate var withoutLastItem: ConversationRow {
+        let members = members
+        let calls = calls(in: members).dropLast()
+        let isMessage = self.calls(in: members).isEmpty
+        var rest = self
+        if isMessage { rest.content = [] }
+        var extras = ByteBuffer()
+        for name in members?.names ?? [] {
+            guard let value = members?[name], !isMessage || name != "images" else { continue }
+            if name == "tool_calls", calls.isEmpty { continue }
+            if !extras.isEmpty { extras.append(",") }
+            extras.append(jsonString: name)
+            extras.append(":")
+            guard name == "tool_calls" else {
+                extras.append(value.json)
+                continue
+            }
+            extras.appendJSON { json in
+                json.array { array in
+                    for call in calls { array.raw(call.json.span) }
+                }
+            }
+        }
+        rest.extras = extras.array
+        return rest
     }
 }

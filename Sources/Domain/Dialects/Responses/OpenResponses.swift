@@ -26,7 +26,7 @@ struct OpenResponses: ChatTranslator {
             .translated(
                 "`reasoning.encrypted_content` has no effect, as reasoning is not hidden; `message.output_text.logprobs` "
                     + "is refused; others are ignored")),
-        DoorField("max_output_tokens", .option("num_predict")),
+        DoorField("max_output_tokens", .translated("`options.num_predict`")),
         DoorField("temperature", .option("temperature")),
         DoorField("top_p", .option("top_p")),
         DoorField("presence_penalty", .option("presence_penalty")),
@@ -68,6 +68,7 @@ struct OpenResponses: ChatTranslator {
         let members = draft.body
         draft.stream = try members.boolean("stream") ?? false
         guard let input = members["input"] else { throw .invalid("input is missing.", "input") }
+        try draft.limitAnswer(by: "max_output_tokens")
         let tools = try ResponseTools(members, ignored: &draft.ignored)
         draft.messages = try ResponseInput.translate(
             items: input, "input", calling: tools.table, ignored: &draft.ignored)

@@ -26,6 +26,9 @@ struct ResponseInput {
         static let call: Set<String> = ["type", "id", "status", "call_id", "namespace", "name", "arguments"]
         static let customCall: Set<String> = ["type", "id", "status", "call_id", "namespace", "name", "input"]
         static let output: Set<String> = ["type", "id", "status", "call_id", "output"]
+        static let textPart: Set<String> = ["type", "text"]
+        static let refusalPart: Set<String> = ["type", "refusal"]
+        static let imagePart: Set<String> = ["type", "image_url", "detail"]
     }
 
     private var messages: [ModelMessage] = []
@@ -75,8 +78,8 @@ struct ResponseInput {
         case "reasoning":
             try item.ignore(allBut: Members.reasoning, in: path, as: &ignored)
             var builder = MessageBuilder("assistant")
-            let text = try Self.texts(of: item, "content", "reasoning_text", in: path)
-            builder.thinking = text.isEmpty ? try Self.texts(of: item, "summary", "summary_text", in: path) : text
+            let text = try texts(of: item, "content", "reasoning_text", in: path)
+            builder.thinking = text.isEmpty ? try texts(of: item, "summary", "summary_text", in: path) : text
             open(builder, at: .reasoning)
         case "function_call":
             try item.ignore(allBut: Members.call, in: path, as: &ignored)
@@ -155,8 +158,13 @@ struct ResponseInput {
         return text
     }
 
+    /// Ignores all members of a part but the known ones, and empty lists: parts of answers have `annotations` and `logprobs`.
+    private mutating func ignore(allBut known: Set<String>, of part: DoorMembers, in path: String) throws(RelayError) {
+        try part.ignore(allBut: known, in: path + ".", as: &ignored) { part[$0]?.elements()?.isEmpty == true }
+    }
+
     /// The texts of the parts of one type in a member, joined.
-    private static func texts(
+    private mutating func texts(
         of item: DoorMembers, _ name: String, _ type: String, in path: String
     ) throws(RelayError) -> String {
         var text = ""
@@ -165,6 +173,7 @@ struct ResponseInput {
             guard let part = value.members(), try part.string("type", in: path + ".") == type else {
                 throw .unsupported("\(path).type", "use \(type).")
             }
+            try ignore(allBut: Members.textPart, of: part, in: path)
             text += try part.string("text", in: path + ".") ?? ""
         }
         return text
@@ -186,8 +195,12 @@ struct ResponseInput {
             let path = "\(path)\(name)[\(index)]"
             guard let part = value.members() else { throw .wrongType(path, "an object") }
             switch try part.string("type", in: path + ".") {
-            case "input_text", "output_text", "text": builder.add(text: try Self.required(part, "text", in: path + "."))
-            case "refusal": builder.add(text: try Self.required(part, "refusal", in: path + "."))
+            case "input_text", "output_text", "text":
+                try ignore(allBut: Members.textPart, of: part, in: path)
+                builder.add(text: try Self.required(part, "text", in: path + "."))
+            case "refusal":
+                try ignore(allBut: Members.refusalPart, of: part, in: path)
+                builder.add(text: try Self.required(part, "refusal", in: path + "."))
             case "input_image": try add(image: part, to: &builder, in: path)
             default:
                 throw .unsupported("\(path).type", "use input_text, output_text, refusal or input_image.")
@@ -199,7 +212,7 @@ struct ResponseInput {
         image part: DoorMembers, to builder: inout MessageBuilder, in path: String
     ) throws(RelayError) {
         if part["file_id"] != nil { throw .unsupported(path + ".file_id", "send the image itself, as image_url.") }
-        try part.ignore(allBut: ["type", "image_url", "detail"], in: path + ".", as: &ignored)
+        try ignore(allBut: Members.imagePart, of: part, in: path)
         try ignored.add(detailOf: part, in: path + ".")
         try builder.add(imageURL: try Self.required(part, "image_url", in: path + "."), in: path + ".image_url")
     }

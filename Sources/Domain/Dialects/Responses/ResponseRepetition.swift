@@ -4,9 +4,6 @@ import ChatterdRelay
 
 /// What a response repeats of its request: the members of the resource that do not change.
 struct ResponseRepetition {
-    /// The limits of `metadata`.
-    private static let (maximumMetadata, maximumName, maximumText) = (16, 64, 512)
-
     /// The members, as JSON without braces.
     let json: [UInt8]
 
@@ -49,12 +46,14 @@ struct ResponseRepetition {
         member("top_logprobs", Array("0".utf8))
         member("temperature", .number, otherwise: "1")
         member("reasoning", reasoning.repeated.array)
-        member("max_output_tokens", .number, otherwise: "null")
+        // A number with a point is a limit, too; -1 is none.
+        let limit = members["max_output_tokens"]?.wholeNumber ?? 0
+        member("max_output_tokens", Array((limit > 0 ? String(limit) : "null").utf8))
         member("max_tool_calls", Array("null".utf8))
         member("store", Array(isStored ? "true".utf8 : "false".utf8))
         member("background", Array(isBackground ? "true".utf8 : "false".utf8))
         member("service_tier", .string, otherwise: #""default""#)
-        member("metadata", try Self.metadata(members))
+        member("metadata", Array("{".utf8) + (try DoorMetadata.json(of: members)) + Array("}".utf8))
         member("safety_identifier", .string, otherwise: "null")
         member("prompt_cache_key", .string, otherwise: "null")
         json = repeated.array
@@ -71,30 +70,6 @@ struct ResponseRepetition {
                 nothing, tools, format, reasoning, nil, isStored: true, isBackground: false)
         else { return [] }
         return Array("{\"created_at\":\(seconds),".utf8) + repeated.json + Array("}".utf8)
-    }
-
-    /// The member `metadata`, checked and without members that are null or repeated.
-    private static func metadata(_ members: DoorMembers) throws(RelayError) -> [UInt8] {
-        guard let metadata = try members.object("metadata") else { return Array("{}".utf8) }
-        guard metadata.names.count <= maximumMetadata else {
-            throw .invalid("metadata has more than \(maximumMetadata) members.", "metadata")
-        }
-        var json = ByteBuffer()
-        for name in metadata.names {
-            guard name.unicodeScalars.count <= maximumName, let text = metadata[name]?.string,
-                text.unicodeScalars.count <= maximumText
-            else {
-                throw .invalid(
-                    "metadata has names of at most \(maximumName) characters, and texts of at most \(maximumText).",
-                    "metadata.\(name)")
-            }
-            json.append(json.isEmpty ? "{" : ",")
-            json.append(jsonString: name)
-            json.append(":")
-            json.append(jsonString: text)
-        }
-        json.append(json.isEmpty ? "{}" : "}")
-        return json.array
     }
 
     private static func string(_ text: String?) -> [UInt8] {

@@ -60,10 +60,12 @@ public struct ConversationRow: Sendable, Equatable {
     public var thinking: [UInt8]
     /// Further members of the message, as JSON text without braces; empty if there are none.
     public var extras: [UInt8]
+    /// The random id that the database has for the row; `nil` for a row that is not stored.
+    public var id: ReplyID?
 
     public init(
         seq: Int64, kind: Kind, after: Int64? = nil, time: Int64, role: [UInt8] = [], content: [UInt8] = [],
-        thinking: [UInt8] = [], extras: [UInt8] = []
+        thinking: [UInt8] = [], extras: [UInt8] = [], id: ReplyID? = nil
     ) {
         self.seq = seq
         self.kind = kind
@@ -73,6 +75,7 @@ public struct ConversationRow: Sendable, Equatable {
         self.content = content
         self.thinking = thinking
         self.extras = extras
+        self.id = id
     }
 
     /// The size of the texts of its message, in bytes.

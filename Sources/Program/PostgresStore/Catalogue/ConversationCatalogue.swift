@@ -111,16 +111,18 @@ public final class ConversationCatalogue {
 
     /// Creates a conversation.
     ///
+    /// - Parameter metadata: the metadata for the client, as JSON without braces; empty without any.
     /// - Throws: `conversationExists`, `attachmentsFull`, `textFull`.
     public func create(
-        _ key: ConversationKey, title: String?, messages: [ModelMessage]
+        _ key: ConversationKey, title: String?, messages: [ModelMessage], metadata: String = ""
     ) async throws(RelayError) -> CatalogueEntry {
         try quota?.admit(messages.reduce(0) { $0 + $1.content.utf8.count }, of: key.owner)
         defer { quota?.stored(of: key.owner) }
         var transaction = Transaction()
         var attachments = Attachments()
         let created = transaction.add(
-            CatalogueStatements.create(key, title: title, messages: attachments.detach(from: messages)))
+            CatalogueStatements.create(
+                key, title: title, messages: attachments.detach(from: messages), metadata: metadata))
         if !attachments.isEmpty {
             transaction.add(AttachmentStatements.attach(attachments, to: key, limit: attachmentsLimit))
         }
@@ -134,12 +136,14 @@ public final class ConversationCatalogue {
 
     /// Changes a conversation in part.
     ///
+    /// - Parameter metadata: the metadata for the client, as JSON without braces; `nil` for no change.
     /// - Throws: `conversationNotFound`.
     public func change(
-        _ key: ConversationKey, _ change: ConversationChange
+        _ key: ConversationKey, _ change: ConversationChange, metadata: String? = nil
     ) async throws(RelayError) -> CatalogueEntry {
         var transaction = Transaction()
         transaction.add(CatalogueStatements.change(key, change))
+        if let metadata { transaction.add(CatalogueStatements.setMetadata(metadata, of: key)) }
         return try await apply(transaction, to: key)
     }
 
@@ -169,6 +173,20 @@ public final class ConversationCatalogue {
             throw Self.notFound
         }
         return entry
+    }
+
+    /// A conversation of the list with its metadata for the client, as JSON without braces; empty without any.
+    ///
+    /// - Throws: `conversationNotFound`.
+    public func entryWithMetadata(
+        of key: ConversationKey
+    ) async throws(RelayError) -> (entry: CatalogueEntry, metadata: String) {
+        var transaction = Transaction()
+        let entries = transaction.add(CatalogueStatements.entry(of: key))
+        let metadata = transaction.add(CatalogueStatements.metadata(of: key))
+        let results = try await readers.runForRelay(transaction)
+        guard let entry = results[entries].first else { throw Self.notFound }
+        return (entry, results[metadata].first ?? "")
     }
 
     /// The beginning of a conversation, with the roles of its messages, and the model of its newest reply.

@@ -19,10 +19,10 @@ public final class ConversationArchive {
     let readers: PostgresPool
     let memory: MemoryBudget
     /// The size limit of a conversation, in bytes.
-    private let conversationLimit: Int
+    let conversationLimit: Int
     /// The size limit of all attachments of an app, in bytes; 0 for none.
-    private let attachmentsLimit: Int
-    private let quota: TextQuota?
+    let attachmentsLimit: Int
+    let quota: TextQuota?
     let signals: ConversationSignals?
 
     public init(
@@ -250,12 +250,12 @@ public final class ConversationArchive {
 
     // MARK: - Errors
 
-    private static let notFound = RelayError(.conversationNotFound, "There is no such conversation.")
+    static let notFound = RelayError(.conversationNotFound, "There is no such conversation.")
     private static let exists = RelayError(.conversationExists, "There is a conversation of this name already.")
     private static let replaced = RelayError(
         .conversationReplaced, "The conversation was replaced or deleted while it was being read.")
 
-    private var tooLarge: RelayError {
+    var tooLarge: RelayError {
         RelayError(
             .historyTooLarge,
             "The conversation would exceed its limit (CHATTERD_CONVERSATION_LIMIT, \(conversationLimit) bytes).")

@@ -201,19 +201,23 @@ enum CatalogueStatements {
     }
 
     /// Creates a conversation with messages. It inserts no row if the conversation exists. Returns a row if it has created it.
-    static func create(_ key: ConversationKey, title: String?, messages: [ModelMessage]) -> Query<Void> {
+    ///
+    /// - Parameter metadata: the metadata for the client, as JSON without braces; empty without any.
+    static func create(
+        _ key: ConversationKey, title: String?, messages: [ModelMessage], metadata: String = ""
+    ) -> Query<Void> {
         Query(
             createStatement, .text(key.text), .text(key.owner.keyPrefix), title.map { .text($0) } ?? .null,
             .textArray(messages.map(\.role)), .textArray(messages.map(\.content)),
-            .textArray(messages.map { $0.extras ?? "" }))
+            .textArray(messages.map { $0.extras ?? "" }), .text(metadata))
     }
 
     private static let createStatement = Statement(
-        "create_conversation", after: .rowScope, .text, .text, .text, .textArray, .textArray, .textArray,
+        "create_conversation", after: .rowScope, .text, .text, .text, .textArray, .textArray, .textArray, .text,
         sql: """
             WITH changed AS (
-                INSERT INTO chatterd_conversations (appid, owner, title)
-                SELECT $1, $2, $3 WHERE NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
+                INSERT INTO chatterd_conversations (appid, owner, title, metadata)
+                SELECT $1, $2, $3, nullif($7, '') WHERE NOT EXISTS (SELECT FROM chatts WHERE appid = $1)
                 ON CONFLICT (appid) DO NOTHING RETURNING revision
             ), added AS (
                 INSERT INTO chatts (appid, seq, name, message, extras, opened, floor)
@@ -251,6 +255,25 @@ enum CatalogueStatements {
             )
             \(logged)
             """)
+
+    /// The metadata of a conversation for the client, as JSON without braces; empty without any.
+    static func metadata(of key: ConversationKey) -> Query<String> { Query(metadataStatement, .text(key.text)) }
+
+    private static let metadataStatement = Statement(
+        "conversation_metadata", after: .rowScope, .text, returnsBinary: true,
+        sql: "SELECT metadata FROM chatterd_conversations WHERE appid = $1"
+    ) { row in
+        row.nextText()
+    }
+
+    /// Replaces the metadata of a conversation. The transaction has changed its row before.
+    static func setMetadata(_ metadata: String, of key: ConversationKey) -> Query<Void> {
+        Query(setMetadataStatement, .text(key.text), .text(metadata))
+    }
+
+    private static let setMetadataStatement = Statement(
+        "set_metadata", after: .rowScope, .text, .text,
+        sql: "UPDATE chatterd_conversations SET metadata = nullif($2, '') WHERE appid = $1")
 
     /// Gives a conversation the title that was made for it, unless it has a title by now.
     static func titled(_ key: ConversationKey, _ title: String) -> Query<Void> {

@@ -183,6 +183,7 @@ enum ConversationRowStatements {
             attempt: Int64(row.nextInt()), options: row.nextBytes(), lastEvent: row.nextBytes(),
             provenance: row.nextBytes(),
             finishedAt: row.nextOptionalInt().map { Int64($0) })
+        result.id = reply.id
         switch state {
         case nil: break
         case "prompt": result.kind = .prompt(turn: turn)
@@ -317,12 +318,13 @@ enum ConversationRowStatements {
                     FROM grouped WINDOW turn AS (PARTITION BY number)) AS turns
                 WHERE state IS NULL OR is_whole
             ), source AS (
-                SELECT (SELECT title FROM chatterd_conversations WHERE appid = $1) AS title
+                SELECT (SELECT title FROM chatterd_conversations WHERE appid = $1) AS title,
+                    (SELECT metadata FROM chatterd_conversations WHERE appid = $1) AS metadata
                 WHERE EXISTS (SELECT FROM chatts WHERE appid = $1)
                     OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
             ), claimed AS (
-                INSERT INTO chatterd_conversations (appid, owner, title)
-                SELECT $2, $4, coalesce($5, s.title) FROM source s
+                INSERT INTO chatterd_conversations (appid, owner, title, metadata)
+                SELECT $2, $4, coalesce($5, s.title), s.metadata FROM source s
                 WHERE ($3 IS NULL OR EXISTS (SELECT FROM tip)) AND NOT EXISTS (SELECT FROM chatts WHERE appid = $2)
                     AND coalesce((SELECT max(size) FROM kept), 0) <= $6
                 ON CONFLICT (appid) DO NOTHING
@@ -336,7 +338,7 @@ enum ConversationRowStatements {
                     c.name, c.message, c.extras, c.thinking, c.state,
                     CASE WHEN k.is_replayed THEN \(newReplyID(in: "$7")) ELSE gen_random_uuid() END,
                     c.model, c.attempt, c.options, c.last_event, c.time, c.finished,
-                    CASE WHEN k.is_replayed THEN k.total END, k.place - 1
+                    CASE WHEN k.is_replayed OR k.state IS NULL THEN k.total END, k.place - 1
                 FROM claimed t, kept k JOIN chatts c ON c.appid = $1 AND c.seq = k.seq
             )
             SELECT EXISTS (SELECT FROM claimed), EXISTS (SELECT FROM source), (SELECT is_replayed FROM reply),

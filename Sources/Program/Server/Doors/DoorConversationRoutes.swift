@@ -12,6 +12,10 @@ import ChatterdSockets
 struct DoorConversationRoutes: Sendable {
     /// The maximum number of copies of a body while its messages are stored, itself included.
     private static let copies = 5
+    /// The maximum number of copies of a body while its messages are stored, and its items are the answer.
+    private static let copiesOfItems = 7
+    /// The maximum number of attempts of a deletion while the conversation changes.
+    private static let attempts = 5
 
     let services: ShardedServices
     let audit: AppKeyStore
@@ -25,7 +29,7 @@ struct DoorConversationRoutes: Sendable {
     func scope(of operation: DoorConversationOperation) -> Scope {
         switch operation {
         case .retrieve, .listItems, .item: .read
-        case .create, .change, .delete: .chat
+        case .create, .change, .delete, .addItems, .deleteItem: .chat
         }
     }
 
@@ -40,6 +44,8 @@ struct DoorConversationRoutes: Sendable {
         case .delete: try await delete(request, responder, principal)
         case .listItems: try await listItems(request, responder, principal)
         case .item: try await item(request, responder, principal)
+        case .addItems: try await addItems(request, responder, principal)
+        case .deleteItem: try await deleteItem(request, responder, principal)
         }
     }
 
@@ -57,15 +63,17 @@ struct DoorConversationRoutes: Sendable {
         try principal.check(key)
         var title: String?
         if case .set(let text) = body.change { title = text }
-        let entry = try await services[request].catalogue.create(key, title: title, messages: body.messages)
-        responder.respond(entry, ignoring: body.ignored)
+        let entry = try await services[request].catalogue.create(
+            key, title: title, messages: body.messages, metadata: body.metadata)
+        responder.respond(entry, metadata: body.metadata, ignoring: body.ignored)
     }
 
     private func retrieve(
         _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) {
         let key = try principal.conversation(ofPath: request)
-        responder.respond(try await services[request].catalogue.entry(of: key))
+        let (entry, metadata) = try await services[request].catalogue.entryWithMetadata(of: key)
+        responder.respond(entry, metadata: metadata)
     }
 
     private func change(
@@ -73,7 +81,9 @@ struct DoorConversationRoutes: Sendable {
     ) async throws(RelayError) {
         let key = try principal.conversation(ofPath: request)
         let body = try await read(request) { (bytes) throws(RelayError) in try ConversationBody(changing: bytes) }
-        responder.respond(try await services[request].catalogue.change(key, ConversationChange(title: body.change)))
+        let entry = try await services[request].catalogue.change(
+            key, ConversationChange(title: body.change), metadata: body.metadata)
+        responder.respond(entry, metadata: body.metadata)
     }
 
     private func delete(
@@ -111,10 +121,64 @@ struct DoorConversationRoutes: Sendable {
         let key = try principal.conversation(ofPath: request)
         let (items, reservation) = try await items(of: key, request)
         var body = ByteBuffer()
-        guard let id = request.parameters.last, items.append(item: id, to: &body) else {
-            throw RelayError(.replyNotFound, "The conversation has no item with this id.")
-        }
+        guard let id = request.parameters.last, items.append(item: id, to: &body) else { throw Self.noItem }
         responder.respond(json: body, fields: [.cacheControl: "no-store"], memory: reservation)
+    }
+
+    private static let noItem = RelayError(.replyNotFound, "The conversation has no item with this id.")
+
+    /// Adds items behind all others: all of them or none.
+    private func addItems(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        guard request.body.expect(copies: Self.copiesOfItems) else { throw RelayError(overloading: memory) }
+        let body = try await read(request) { [policy] (bytes) throws(RelayError) in
+            try ConversationBody(adding: bytes, policy)
+        }
+        request.body.releaseBytes()
+        let rows = try await services[request].archive.add(body.messages, to: key)
+        let items = await ItemList.listing(rows)
+        var list = ByteBuffer()
+        items.append(to: &list)
+        responder.respond(json: list, fields: responder.tell(body.ignored, [.cacheControl: "no-store"]))
+    }
+
+    /// Deletes the last item, if it was added to the conversation.
+    private func deleteItem(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        let key = try principal.conversation(ofPath: request)
+        responder.annotate(Annotation.appID, key.owner.app)
+        let id = request.parameters.last ?? ""
+        guard try await removeLastItem(id, of: key, services[request].archive) else {
+            let (items, _) = try await items(of: key, request)
+            guard items.contains(id) else { throw Self.noItem }
+            throw RelayError(
+                .replyNotComplete,
+                "Only the last item can be deleted, and only one that was added to the conversation. Delete a response with "
+                    + "DELETE /v1/responses/:id, or delete the conversation.")
+        }
+        let (entry, metadata) = try await services[request].catalogue.entryWithMetadata(of: key)
+        responder.respond(entry, metadata: metadata)
+    }
+
+    /// Removes the item with an id.
+    ///
+    /// - Returns: `false` if it is not the last one, or belongs to a turn.
+    /// - Throws: `conversationBusy` if the conversation changes all the time.
+    private func removeLastItem(
+        _ id: String, of key: ConversationKey, _ archive: ConversationArchive
+    ) async throws(RelayError) -> Bool {
+        for _ in 0..<Self.attempts {
+            guard let message = try await archive.lastMessage(of: key) else { return false }
+            let row = message.row
+            let last = await LongWork.run(on: [row].workSize) { ItemList.Last(of: row) }
+            guard let last, last.id == id else { return false }
+            if try await archive.replace(message, of: key, by: last.rest) { return true }
+        }
+        throw RelayError(.conversationBusy, "The conversation has changed meanwhile. Send the request again.")
     }
 
     private func items(
@@ -137,10 +201,11 @@ struct DoorConversationRoutes: Sendable {
 
 extension Responder {
     /// Answers with a conversation.
-    fileprivate func respond(_ entry: CatalogueEntry, ignoring ignored: IgnoredMembers? = nil) {
+    fileprivate func respond(_ entry: CatalogueEntry, metadata: String, ignoring ignored: IgnoredMembers? = nil) {
         var body = ByteBuffer()
         ConversationBody.append(
-            id: entry.key.name, createdAt: Int(entry.createdAt / 1_000_000), title: entry.title, to: &body)
+            id: entry.key.name, createdAt: Int(entry.createdAt / 1_000_000), title: entry.title, metadata: metadata,
+            to: &body)
         let fields: Fields = [.cacheControl: "no-store"]
         respond(json: body, fields: ignored.map { tell($0, fields) } ?? fields)
     }

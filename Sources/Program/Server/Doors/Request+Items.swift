@@ -57,11 +57,7 @@ extension ItemList {
     ///
     /// - Parameter kept: what was kept with the request of the rows that no reply follows.
     static func listing(_ rows: [ConversationRow], kept: [UInt8]? = nil) async -> ItemList {
-        await LongWork.run(on: rows.workSize + rows.requestSize + (kept?.count ?? 0)) {
-            var items = ItemList()
-            items.append(rows, kept: kept)
-            return items
-        }
+        await LongWork.run(on: rows.workSize + rows.requestSize + (kept?.count ?? 0)) { ItemList(rows, kept: kept) }
     }
 }
 

@@ -212,7 +212,7 @@ import Testing
         case open, openNamed, alternative, choose, replace, close, closeJournalled, settle, delete, withdraw
 
         func run(
-            _ store: PostgresConversationStore, done: OpenedTurn, running: OpenedTurn, long: OpenedTurn
+            _ store: PostgresConversationStore, done: StoredTurn, running: StoredTurn, long: StoredTurn
         ) async throws {
             switch self {
             case .open: _ = try await store.open("d")

@@ -81,7 +81,7 @@ struct ScopedStatements {
     }
 
     private var opening: [BoundStatement] {
-        var opening = TurnOpening(conversation: key, prompts: messages, id: process, model: "m")
+        var opening = NewTurn(conversation: key, prompts: messages, id: process, model: "m")
         opening.parent = .reply(reply)
         opening.key = IdempotencyKey(text: "k", digest: [1])
         var columns = ConversationColumns(after: 0)

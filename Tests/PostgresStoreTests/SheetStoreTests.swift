@@ -52,7 +52,7 @@ import Testing
     @Test func repliesOfOneProcessAreSettledTogether() async throws {
         try await StoreProcesses.run { processes in
             let dead = processes.first
-            var opened: [OpenedTurn] = []
+            var opened: [StoredTurn] = []
             for index in 0..<50 {
                 opened.append(try await dead.open("p", in: "app\(index)"))
             }

@@ -190,7 +190,7 @@ enum ReplyStatements {
 
     /// Adopts released and handed-over turns that can be regenerated, at most `limit`, and skips the `known` replies. The replies
     /// read their histories when they start, as memory allows.
-    static func adopt(by process: ReplyID, limit: Int, except known: [ReplyID]) -> Query<OpenedTurn> {
+    static func adopt(by process: ReplyID, limit: Int, except known: [ReplyID]) -> Query<OpenTurn> {
         Query(adoptStatement, .uuid(process), .int8(limit), .uuidArray(known))
     }
 
@@ -209,9 +209,11 @@ enum ReplyStatements {
                 RETURNING c.appid, c.seq, c.id, c.model, c.options, c.attempt
             ), \(cleared)
             SELECT appid, seq, id, model, options, attempt FROM stored
-            """
-    ) { row in
-        OpenedTurn(
+            """, decode: openTurn)
+
+    /// An open turn. The reply reads its history when it starts.
+    static let openTurn: @Sendable (inout Row) -> OpenTurn = { row in
+        OpenTurn(
             turn: Turn(conversation: ConversationKey(parsing: row.nextText()), number: Int64(row.nextInt())),
             id: row.nextReplyID(), model: row.nextText(), options: row.nextBytes(), attempt: row.nextInt(),
             history: TurnHistory(unreadBehind: []))

@@ -70,7 +70,7 @@ struct ScopedStatements {
             RequestStatements.options(of: turn, id: reply).bound, RequestStatements.prompts(of: turn, id: reply).bound,
             RequestStatements.find([], of: key.owner, key: nil, name: nil).bound,
             ReplyStatements.ownership(of: turn, id: reply, by: process).bound,
-            ReplyStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
+            SettlementStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
             ReplyStatements.read(record, from: position, limit: 1 << 16).bound,
             JournalStatements.read(running, in: key, from: position, limit: 1 << 16).bound,
             ConversationStatements.running(in: key).bound,
@@ -119,9 +119,10 @@ struct ScopedStatements {
             ReplyStatements.close(runningTurn, with: reply(behind: ReplyPosition()), history: nil, owner: process)
                 .bound,
             ReplyStatements.close(runningTurn, with: reply(behind: position), history: nil, owner: process).bound,
-            ReplyStatements.closeCut(runningTurn, id: running, owner: process, attempt: 1).bound,
-            ReplyStatements.settleTurn(runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true)
-                .bound,
+            SettlementStatements.closeCut(runningTurn, id: running, owner: process, attempt: 1).bound,
+            SettlementStatements.settleTurn(
+                runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true
+            ).bound,
             ReplyStatements.restart(runningTurn, id: running, owner: process, attempt: 1).bound,
             LeaseStatements.release(runningTurn, owner: process).bound,
             LeaseStatements.handOver(runningTurn, id: running, owner: process, attempt: 1, isEmpty: true).bound,

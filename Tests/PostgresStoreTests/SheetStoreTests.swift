@@ -58,7 +58,7 @@ import Testing
             }
             try await dead.journalOnSheet(opened.map { $0.entry("text of \($0.turn.conversation.text)") })
             try await processes.kill(dead, isNoticed: true)
-            _ = try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 100))
+            _ = try await processes.pool.run(SettlementStatements.settleAbandoned(limit: 100))
             let rows = try await processes.sql("SELECT appid, message, state FROM chatts WHERE turn = seq")
             #expect(rows.count == 50 && rows.allSatisfy { $0[1] == "text of \($0[0])" && $0[2] == "interrupted" })
         }

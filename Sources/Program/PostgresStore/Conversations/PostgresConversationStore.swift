@@ -189,7 +189,7 @@ public final class PostgresConversationStore: ConversationStore {
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
     ) async throws(RelayError) -> [OpenTurn] {
         var transaction = Transaction()
-        let adopt = transaction.add(ReplyStatements.adopt(by: lease.id, limit: limit, except: known))
+        let adopt = transaction.add(SettlementStatements.adopt(by: lease.id, limit: limit, except: known))
         let adopted = Array(try await runOwning(transaction)[adopt])
         for turn in adopted {
             onClaim(turn.turn, turn.id)

@@ -44,7 +44,7 @@ extension ModelError {
     /// The answer paused for `limit`.
     public static func silenceTimeout(_ limit: Duration) -> ModelError {
         ModelError(
-            .silenceTimeout, "The model server fell silent in the middle of its answer.",
+            .silenceTimeout, "The model server stopped sending in the middle of its answer.",
             detail: "no byte for \(limit)")
     }
 

@@ -30,8 +30,8 @@ enum ConversationRowStatements {
     private static let headerStatement = Statement(
         "conversation_header", after: .rowScope, .text, returnsBinary: true,
         sql: """
-            SELECT c.title, \(microseconds("coalesce(c.created_at, f.time)")),
-                \(microseconds("coalesce(c.updated_at, l.time)")), \(microseconds("c.archived_at")), l.seq, l.id
+            SELECT c.title, \(StoredTime.microseconds("coalesce(c.created_at, f.time)")),
+                \(StoredTime.microseconds("coalesce(c.updated_at, l.time)")), \(StoredTime.microseconds("c.archived_at")), l.seq, l.id
             FROM (VALUES (1)) AS one
             LEFT JOIN chatterd_conversations c ON c.appid = $1
             LEFT JOIN LATERAL (SELECT time FROM chatts WHERE appid = $1 ORDER BY seq LIMIT 1) AS f ON true
@@ -164,8 +164,8 @@ enum ConversationRowStatements {
 
     /// The columns of `conversationRow`.
     private static let columns = """
-        c.seq, c.after, \(microseconds("c.time")), c.name, c.message, c.thinking,
-        \(AttachmentStatements.members("c.extras", of: "c.appid")), c.state, c.turn, c.id, c.model, coalesce(c.attempt, 1), c.options, c.last_event, c.account, \(microseconds("c.finished"))
+        c.seq, c.after, \(StoredTime.microseconds("c.time")), c.name, c.message, c.thinking,
+        \(AttachmentStatements.members("c.extras", of: "c.appid")), c.state, c.turn, c.id, c.model, coalesce(c.attempt, 1), c.options, c.last_event, c.account, \(StoredTime.microseconds("c.finished"))
         """
 
     private static func conversationRow(_ row: inout Row) -> ConversationRow {
@@ -217,6 +217,4 @@ enum ConversationRowStatements {
 
     /// Whether a row is a message.
     static func isMessage(_ table: String) -> String { "\(table)state IS DISTINCT FROM 'choice'" }
-
-    private static func microseconds(_ time: String) -> String { "(extract(epoch FROM \(time)) * 1000000)::bigint" }
 }

@@ -67,9 +67,9 @@ enum ImportStatements {
                 SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
             ), conversation AS (
                 INSERT INTO chatterd_conversations AS c (appid, owner, title, created_at, updated_at, changed_in, archived_at)
-                SELECT $1, $3, $5, CASE WHEN $4 THEN \(time("$6")) ELSE now() END, u.time,
-                    \(ConversationRevision.period(of: "u.time")), \(time("$8"))
-                FROM place, LATERAL (SELECT CASE WHEN $4 THEN \(time("$7")) ELSE now() END) AS u (time)
+                SELECT $1, $3, $5, CASE WHEN $4 THEN \(StoredTime.time("$6")) ELSE now() END, u.time,
+                    \(ConversationRevision.period(of: "u.time")), \(StoredTime.time("$8"))
+                FROM place, LATERAL (SELECT CASE WHEN $4 THEN \(StoredTime.time("$7")) ELSE now() END) AS u (time)
                 ON CONFLICT (appid) DO UPDATE SET
                     \(ConversationRevision.listed("c")),
                     title = CASE WHEN $4 THEN excluded.title ELSE c.title END,
@@ -85,8 +85,8 @@ enum ImportStatements {
                 INSERT INTO chatts (
                     appid, seq, after, turn, time, attempt, finished, total, state, name, message, thinking, extras, model,
                     options, last_event, account, id, floor)
-                SELECT c.appid, r.seq, nullif(r.after, -1), nullif(r.turn, -1), \(time("r.time")), nullif(r.attempt, -1),
-                    \(time("nullif(r.finished, \(ConversationColumns.noTime))")), nullif(r.total, -1), nullif(r.state, ''), r.name, r.message,
+                SELECT c.appid, r.seq, nullif(r.after, -1), nullif(r.turn, -1), \(StoredTime.time("r.time")), nullif(r.attempt, -1),
+                    \(StoredTime.time("nullif(r.finished, \(ConversationColumns.noTime))")), nullif(r.total, -1), nullif(r.state, ''), r.name, r.message,
                     nullif(r.thinking, ''), nullif(r.extras, ''), nullif(r.model, ''), nullif(r.options, ''),
                     nullif(r.last_event, ''), nullif(r.account, ''),
                     CASE WHEN r.turn = r.seq THEN \(ReplyID.new(in: "$9")) ELSE gen_random_uuid() END,
@@ -97,9 +97,4 @@ enum ImportStatements {
             )
             SELECT FROM place
             """)
-
-    /// A time from its microseconds since 1970, exactly.
-    private static func time(_ microseconds: String) -> String {
-        "'1970-01-01T00:00:00Z'::timestamptz + \(microseconds) * interval '1 microsecond'"
-    }
 }

@@ -136,8 +136,8 @@ enum ReplyStatements {
         sql: """
             SELECT c.id, c.appid, c.seq, c.model, c.state, coalesce(c.attempt, 1),
                 c.state = 'streaming' AND \(LeaseStatements.isDead("c.holder")),
-                (extract(epoch FROM c.time) * 1000000)::bigint,
-                (extract(epoch FROM CASE WHEN c.state <> 'streaming' THEN coalesce(c.finished, c.time) END) * 1000000)::bigint,
+                \(StoredTime.microseconds("c.time")),
+                \(StoredTime.microseconds("CASE WHEN c.state <> 'streaming' THEN coalesce(c.finished, c.time) END")),
                 c.account
             FROM chatts c WHERE c.id = $1 AND c.turn = c.seq
             """

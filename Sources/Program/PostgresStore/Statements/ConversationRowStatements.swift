@@ -213,8 +213,6 @@ enum ConversationRowStatements {
         row.nextBool()
     }
 
-    // MARK: - Pieces
-
     /// Whether a row is a message.
     static func isMessage(_ table: String) -> String { "\(table)state IS DISTINCT FROM 'choice'" }
 }

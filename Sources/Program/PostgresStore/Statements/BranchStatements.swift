@@ -120,7 +120,7 @@ enum BranchStatements {
                 SELECT t.appid, k.place,
                     CASE WHEN k.state IS NOT NULL THEN max(k.place) OVER (PARTITION BY k.number) END,
                     c.name, c.message, c.extras, c.thinking, c.state,
-                    CASE WHEN k.is_replayed THEN \(ReplyID.new(in: "$7")) ELSE gen_random_uuid() END,
+                    CASE WHEN k.is_replayed THEN \(ReplyID.newSQL(in: "$7")) ELSE gen_random_uuid() END,
                     c.model, c.attempt, c.options, c.last_event, c.time, c.finished,
                     CASE WHEN k.is_replayed THEN k.total END, k.place - 1
                 FROM claimed t, kept k JOIN chatts c ON c.appid = $1 AND c.seq = k.seq

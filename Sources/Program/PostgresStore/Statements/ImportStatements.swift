@@ -89,7 +89,7 @@ enum ImportStatements {
                     \(StoredTime.time("nullif(r.finished, \(ConversationColumns.noTime))")), nullif(r.total, -1), nullif(r.state, ''), r.name, r.message,
                     nullif(r.thinking, ''), nullif(r.extras, ''), nullif(r.model, ''), nullif(r.options, ''),
                     nullif(r.last_event, ''), nullif(r.account, ''),
-                    CASE WHEN r.turn = r.seq THEN \(ReplyID.new(in: "$9")) ELSE gen_random_uuid() END,
+                    CASE WHEN r.turn = r.seq THEN \(ReplyID.newSQL(in: "$9")) ELSE gen_random_uuid() END,
                     CASE WHEN place.is_quiet THEN r.seq - 1 END
                 FROM place, conversation c, unnest($10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
                     AS r (seq, after, turn, time, attempt, finished, total, state, name, message, thinking, extras, model,

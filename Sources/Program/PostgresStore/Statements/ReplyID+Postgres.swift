@@ -19,7 +19,7 @@ extension Row {
 
 extension ReplyID {
     /// The SQL of a new id in a partition, as `init(in:using:)` makes it.
-    static func new(in partition: String) -> String {
+    static func newSQL(in partition: String) -> String {
         """
         overlay(overlay(gen_random_uuid()::text PLACING lpad(to_hex(\(partition)), 2, '0') FROM 1 FOR 2) PLACING '8' FROM 15 FOR 1)::uuid
         """

@@ -95,7 +95,7 @@ import Testing
     @Test func issuerAndAudienceLeadToOneApp() {
         let list = read(Self.shop, entry("app", #""other""#))
         #expect(list.issuers.map(\.app) == ["shop"])
-        #expect(list.problems == [#"entry 2 ("other"): issuer and audience are those of an earlier entry"#])
+        #expect(list.problems == [#"entry 2 ("other"): an earlier entry has the same issuer and audience"#])
     }
 
     @Test func fileWithoutIssuersIsEmpty() {

@@ -107,7 +107,7 @@ import Testing
         (#""allow_link_local":"yes""#, ["allow_link_local must be true or false"]),
         (#""models":"m""#, ["models must be a list of names"]),
         (#""models":["m",""]"#, ["models must be a list of names"]),
-        (#""aliases":{"a":1}"#, ["aliases must be an object of names and the models that they stand for"]),
+        (#""aliases":{"a":1}"#, ["aliases must be an object of names with the model of each"]),
         (#""priority":1.5"#, ["priority must be a whole number, -1000 to 1000"]),
         (#""slots":0"#, ["slots must be a whole number, 1 to 10000"]),
         (#""slots":"4""#, ["slots must be a whole number, 1 to 10000"]),

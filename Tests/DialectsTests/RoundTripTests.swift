@@ -68,7 +68,7 @@ struct RoundTripTests {
             do throws(JSONError) {
                 try reader.beginArray()
                 while try reader.nextElement() {
-                    let call = try StoredToolCall(from: &reader)
+                    let call = try ToolCallRanges(from: &reader)
                     for range in [call.name, call.arguments ?? 0..<0] {
                         let part = reader.bytes.extracting(range)
                         text += part.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) } + ";"

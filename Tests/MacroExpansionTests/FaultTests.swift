@@ -41,12 +41,15 @@ struct FaultTests {
         ("struct A { @Guide(.count(1)) @Guide(.minimumCount(2)) let a: [Int] }", "@: a property has one @Guide"),
         (
             "struct A { @Guide(.minimum(1)) let a: String }",
-            "minimum: “minimum” is no condition for “String”; there are pattern,"
+            "minimum: “minimum” is not a condition for “String”; there are pattern,"
         ),
-        ("struct A { @Guide(.pattern(\"a\")) let a: Int? }", "pattern: “pattern” is no condition for “Int”"),
-        ("struct A { @Guide(.anyOf(\"a\")) let a: [String] }", "anyOf: “anyOf” is no condition for “[String]”"),
-        ("struct A { @Guide(.element(.range(1...2))) let a: [String] }", "range: “range” is no condition for “String”"),
-        ("struct A { @Guide(.count(1)) let a: Bool }", "count: “count” is no condition for “Bool”; there are none"),
+        ("struct A { @Guide(.pattern(\"a\")) let a: Int? }", "pattern: “pattern” is not a condition for “Int”"),
+        ("struct A { @Guide(.anyOf(\"a\")) let a: [String] }", "anyOf: “anyOf” is not a condition for “[String]”"),
+        (
+            "struct A { @Guide(.element(.range(1...2))) let a: [String] }",
+            "range: “range” is not a condition for “String”"
+        ),
+        ("struct A { @Guide(.count(1)) let a: Bool }", "count: “count” is not a condition for “Bool”; there are none"),
     ]) func faultNamesWhatToWriteInstead(_ text: String, _ message: String) {
         let faults = faults(text)
         #expect(faults.count == 1 && faults[0].contains(message), "\(faults)")

@@ -197,7 +197,7 @@ import Testing
             let first = try await store.exchange("a", "1")
             let again = try await store.openAlternative(
                 to: try await store.record(first), as: .random(), model: nil, onInterrupt: .close)
-            let other = OpenedTurn(turn: again.turn, id: again.id, history: again.history)
+            let other = StoredTurn(turn: again.turn, id: again.id, history: again.history)
             try await store.closeTurn(other.turn, with: other.closing("2", thinking: "hm", calls: "{\"f\":1}"))
             let archive = processes.archive()
             try await archive.fork(Self.app, at: other.id, to: Self.key("x"), title: nil)
@@ -435,7 +435,7 @@ import Testing
         try await store.exchange("c", "2", parent: .reply(first.id))
         let other = try await store.openAlternative(
             to: try await store.record(first), as: .random(), model: "n", onInterrupt: .close)
-        let alternative = OpenedTurn(turn: other.turn, id: other.id, history: other.history)
+        let alternative = StoredTurn(turn: other.turn, id: other.id, history: other.history)
         try await store.closeTurn(alternative.turn, with: alternative.closing("3"))
         let failed = try await store.open("no")
         try await store.closeTurn(

@@ -103,7 +103,7 @@ import Testing
                 let opening = Task(executorPreference: processes.pool.shard) {
                     var attachments = Attachments()
                     let prompts = attachments.detach(from: [message])
-                    let opening = TurnOpening(conversation: Self.new, prompts: prompts, id: .random(), model: "m")
+                    let opening = NewTurn(conversation: Self.new, prompts: prompts, id: .random(), model: "m")
                     var transaction = Transaction()
                     transaction.add(
                         ConversationStatements.openTurn(opening, owner: store.lease.id, size: 1, limit: 1 << 30))
@@ -193,7 +193,7 @@ import Testing
                             case ..<4: try await store.replaceConversation(conversation, with: [message])
                             default:
                                 _ = try await store.openTurn(
-                                    TurnOpening(
+                                    NewTurn(
                                         conversation: conversation, prompts: [message], id: .random(), model: "m"))
                             }
                         }

@@ -103,20 +103,20 @@ extension PostgresConversationStore {
     /// Opens a turn that is new to the store.
     func open(
         _ prompts: [ModelMessage], in conversation: ConversationKey = "app", parent: TurnParent? = nil
-    ) async throws -> OpenedTurn {
+    ) async throws -> StoredTurn {
         let id = ReplyID.random()
         let opened = try await openTurn(
-            TurnOpening(conversation: conversation, prompts: prompts, id: id, model: "m", parent: parent))
+            NewTurn(conversation: conversation, prompts: prompts, id: id, model: "m", parent: parent))
         guard case .opened(let turn, let history, _) = opened else { throw TestFailure("the turn is known") }
         // Histories with open turns are read when the reply starts.
-        return OpenedTurn(
+        return StoredTurn(
             turn: turn, id: id,
             history: history.unfinished.isEmpty ? history : try await self.history(of: turn, for: id))
     }
 
     /// Opens a turn and closes it.
     @discardableResult
-    func exchange(_ prompts: [ModelMessage], in conversation: ConversationKey = "app") async throws -> OpenedTurn {
+    func exchange(_ prompts: [ModelMessage], in conversation: ConversationKey = "app") async throws -> StoredTurn {
         let opened = try await open(prompts, in: conversation)
         try await closeTurn(opened.turn, with: opened.closing("seen"))
         return opened

@@ -19,7 +19,7 @@ import Testing
             #expect(again.id == id && again.model == "m" && again.attempt == 1)
             #expect(String(decoding: again.options, as: UTF8.self) == "\"seed\":1")
             #expect(again.history.said == ["user a", "assistant 1", "user b"] && again.history.unfinished.isEmpty)
-            let other = OpenedTurn(turn: again.turn, id: id, history: again.history)
+            let other = StoredTurn(turn: again.turn, id: id, history: again.history)
             try await store.closeTurn(other.turn, with: other.closing("3"))
             #expect(
                 try await store.open("c").said == ["user a", "assistant 1", "user b", "assistant 3", "user c"])
@@ -105,7 +105,7 @@ import Testing
             #expect(
                 await relayCode {
                     _ = try await store.openTurn(
-                        TurnOpening(
+                        NewTurn(
                             conversation: "app", prompts: [ModelMessage(role: "user", content: "b")], id: .random(),
                             model: "m", parent: .reply(one.id), key: key))
                 } == .replyNotFound)
@@ -200,11 +200,11 @@ import Testing
     }
 
     private static func regenerate(
-        _ reply: OpenedTurn, _ text: String, of store: PostgresConversationStore
-    ) async throws -> OpenedTurn {
+        _ reply: StoredTurn, _ text: String, of store: PostgresConversationStore
+    ) async throws -> StoredTurn {
         let again = try await store.openAlternative(
             to: try await store.record(reply), as: .random(), model: nil, onInterrupt: .close)
-        let opened = OpenedTurn(turn: again.turn, id: again.id, history: again.history)
+        let opened = StoredTurn(turn: again.turn, id: again.id, history: again.history)
         try await store.closeTurn(opened.turn, with: opened.closing(text))
         return opened
     }

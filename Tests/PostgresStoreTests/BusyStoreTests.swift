@@ -9,8 +9,8 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct BusyStoreTests {
     private func opening(
         _ prompt: String, _ policy: BusyPolicy, parent: TurnParent? = nil, key: IdempotencyKey? = nil
-    ) -> TurnOpening {
-        TurnOpening(
+    ) -> NewTurn {
+        NewTurn(
             conversation: "app", prompts: [ModelMessage(role: "user", content: prompt)], id: .random(), model: "m",
             parent: parent, key: key, whenBusy: policy)
     }
@@ -18,15 +18,15 @@ import Testing
     /// Opens a turn that is new to the store.
     private func open(
         _ store: PostgresConversationStore, _ prompt: String, _ policy: BusyPolicy, parent: TurnParent? = nil
-    ) async throws -> OpenedTurn {
+    ) async throws -> StoredTurn {
         let opening = opening(prompt, policy, parent: parent)
         guard case .opened(let turn, let history, _) = try await store.openTurn(opening) else {
             throw TestFailure("the turn is known")
         }
-        return OpenedTurn(turn: turn, id: opening.id, history: history)
+        return StoredTurn(turn: turn, id: opening.id, history: history)
     }
 
-    private func busyReply(_ store: PostgresConversationStore, _ opening: TurnOpening) async throws -> ReplyID? {
+    private func busyReply(_ store: PostgresConversationStore, _ opening: NewTurn) async throws -> ReplyID? {
         do throws(RelayError) {
             _ = try await store.openTurn(opening)
             return nil

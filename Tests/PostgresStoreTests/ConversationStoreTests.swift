@@ -21,7 +21,7 @@ import Testing
             let page = try await store.readReply(try await store.record(opened), from: ReplyPosition())
             #expect(page.words == "text")
             #expect(page.ending == ReplyEnding(state: .complete, lastEvent: Array("{\"done\":true}".utf8)))
-            let stranger = OpenedTurn(turn: opened.turn, id: .random(), history: opened.history)
+            let stranger = StoredTurn(turn: opened.turn, id: .random(), history: opened.history)
             #expect(
                 await relayCode { try await store.closeTurn(opened.turn, with: stranger.closing("x")) }
                     == .conversationReplaced)

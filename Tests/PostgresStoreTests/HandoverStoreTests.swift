@@ -64,7 +64,7 @@ import Testing
             #expect(try await store.handOver(after.turn, id: after.id, attempt: 1, isEmpty: true))
             try await other.signal(.stop, to: try await other.record(after))
             #expect(try await other.adoptAbandoned(limit: 9, except: [], onClaim: { _, _ in }).isEmpty)
-            _ = try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 9))
+            _ = try await processes.pool.run(SettlementStatements.settleAbandoned(limit: 9))
             #expect(try await other.record(after).state == .interrupted)
         }
     }

@@ -15,8 +15,8 @@ final class HistoryCourse {
     private let reference: PostgresConversationStore
     private let conversation: ConversationKey
     private var random: SeededGenerator
-    private var replies: [OpenedTurn] = []
-    private var running: [(turn: OpenedTurn, store: PostgresConversationStore)] = []
+    private var replies: [StoredTurn] = []
+    private var running: [(turn: StoredTurn, store: PostgresConversationStore)] = []
 
     /// Creates a course of three processes; the third one reads everything.
     init(seed: UInt64, of conversation: ConversationKey = "app", _ processes: StoreProcesses) {
@@ -95,9 +95,9 @@ final class HistoryCourse {
             prompts.insert(ModelMessage(role: "system", content: text()), at: 0)
         }
         if Int.random(in: 0..<6, using: &random) == 0 { prompts[prompts.count - 1].role = "tool" }
-        let opening = TurnOpening(
+        let opening = NewTurn(
             conversation: conversation, prompts: prompts, id: .random(), model: "m", parent: parent, reach: reach)
-        let opened: TurnOpened
+        let opened: OpeningOutcome
         do throws(RelayError) {
             opened = try await store.openTurn(opening)
         } catch {
@@ -106,7 +106,7 @@ final class HistoryCourse {
         }
         guard case .opened(let turn, let history, _) = opened else { return }
         try await check(history, of: turn, opening.id, store, reach, window)
-        try await end(OpenedTurn(turn: turn, id: opening.id, history: history), store)
+        try await end(StoredTurn(turn: turn, id: opening.id, history: history), store)
     }
 
     private func alternative() async throws {
@@ -114,7 +114,7 @@ final class HistoryCourse {
         let store = store()
         let (reach, window) = limits()
         guard let record = try await store.findReply(reply.id) else { return }
-        let opened: ChatterdRelay.OpenedTurn
+        let opened: OpenTurn
         do throws(RelayError) {
             opened = try await store.openAlternative(
                 to: record, as: .random(), model: nil, onInterrupt: .close, reach: reach)
@@ -123,10 +123,10 @@ final class HistoryCourse {
             return
         }
         try await check(opened.history, of: opened.turn, opened.id, store, reach, window)
-        try await end(OpenedTurn(turn: opened.turn, id: opened.id, history: opened.history), store)
+        try await end(StoredTurn(turn: opened.turn, id: opened.id, history: opened.history), store)
     }
 
-    private func end(_ opened: OpenedTurn, _ store: PostgresConversationStore) async throws {
+    private func end(_ opened: StoredTurn, _ store: PostgresConversationStore) async throws {
         replies.append(opened)
         if Int.random(in: 0..<8, using: &random) == 0 {
             running.append((opened, store))
@@ -135,7 +135,7 @@ final class HistoryCourse {
         }
     }
 
-    private func close(_ opened: OpenedTurn, _ store: PostgresConversationStore) async throws {
+    private func close(_ opened: StoredTurn, _ store: PostgresConversationStore) async throws {
         let state: ReplyState = Int.random(in: 0..<5, using: &random) == 0 ? .failed : .complete
         do throws(RelayError) {
             try await store.closeTurn(opened.turn, with: opened.closing(text(), as: state))

@@ -122,7 +122,7 @@ import Testing
         try await StoreProcesses.run { processes in
             let store = processes.first
             let image = "\"images\":[\"\(text(50_000, "A"))\"]"
-            let opening = TurnOpening(
+            let opening = NewTurn(
                 conversation: "app", prompts: [ModelMessage(role: "user", content: "look", extras: image)],
                 id: .random(),
                 model: "m", options: [], parent: nil, onInterrupt: .close)
@@ -172,7 +172,7 @@ import Testing
             // The conversation has 600,000 bytes already.
             #expect(await relayCode { _ = try await store.open(text(400_000, "p")) } == .historyTooLarge)
             let key = IdempotencyKey(text: "key", digest: [1])
-            let named = TurnOpening(
+            let named = NewTurn(
                 conversation: "app", prompts: [ModelMessage(role: "user", content: text(400_000, "p"))], id: .random(),
                 model: "m",
                 options: [], parent: .reply(first.id), key: key, onInterrupt: .close)

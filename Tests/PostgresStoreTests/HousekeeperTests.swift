@@ -137,7 +137,7 @@ import Testing
             _ = try await store.journal([running.entry("kept")])
             try await other.signal(.read, to: try await store.record(running))
             _ = try await store.openTurn(
-                TurnOpening(
+                NewTurn(
                     conversation: "keyed", prompts: [ModelMessage(role: "user", content: "p")], id: .random(),
                     model: "m",
                     key: IdempotencyKey(text: "k", digest: [1])))

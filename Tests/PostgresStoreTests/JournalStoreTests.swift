@@ -130,12 +130,12 @@ import Testing
     @Test func manyRepliesAreJournalledTogether() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
-            var opened: [OpenedTurn] = []
+            var opened: [StoredTurn] = []
             for index in 0..<200 {
                 opened.append(try await store.open("p", in: "app\(index)"))
             }
             var entries = opened.map { $0.entry("text of \($0.turn.conversation.text)") }
-            let stranger = OpenedTurn(
+            let stranger = StoredTurn(
                 turn: Turn(conversation: "unknown", number: 2), id: .random(), history: opened[0].history)
             entries.insert(stranger.entry("x"), at: 100)
             #expect(try await store.journal(entries) == [ReplySignal(id: stranger.id, kind: .gone)])

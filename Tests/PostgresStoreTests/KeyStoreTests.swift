@@ -103,8 +103,8 @@ import Testing
         }
     }
 
-    private static func opening(in conversation: ConversationKey = "app", digest: [UInt8] = [1]) -> TurnOpening {
-        TurnOpening(
+    private static func opening(in conversation: ConversationKey = "app", digest: [UInt8] = [1]) -> NewTurn {
+        NewTurn(
             conversation: conversation, prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
             key: IdempotencyKey(text: "key", digest: digest))
     }

@@ -53,14 +53,14 @@ import Testing
 
     @Test func replacedConversationLeavesNoKeys() async throws {
         try await StoreProcesses.run { processes in
-            let opening = TurnOpening(
+            let opening = NewTurn(
                 conversation: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
                 key: IdempotencyKey(text: "k", digest: [1]))
             guard case .opened(let turn, let history, _) = try await processes.first.openTurn(opening) else {
                 throw TestFailure("not opened")
             }
             // No reply is running, so no sweep follows: the replacement itself removes the key.
-            let opened = OpenedTurn(turn: turn, id: opening.id, history: history)
+            let opened = StoredTurn(turn: turn, id: opening.id, history: history)
             try await processes.first.closeTurn(turn, with: opened.closing("a"))
             #expect(try await processes.rowCounts() == ["chatts": 2, "chatterd_keys": 1])
             try await processes.second.replaceConversation("app", with: [])
@@ -181,11 +181,11 @@ import Testing
     }
 
     /// A conversation with rows in every table; returns the turn that is open.
-    private static func fill(_ conversation: ConversationKey, of processes: StoreProcesses) async throws -> OpenedTurn {
+    private static func fill(_ conversation: ConversationKey, of processes: StoreProcesses) async throws -> StoredTurn {
         let store = processes.first
         try await store.exchange("a", "1", in: conversation)
         _ = try await store.openTurn(
-            TurnOpening(
+            NewTurn(
                 conversation: conversation, prompts: [ModelMessage(role: "user", content: "p")], id: .random(),
                 model: "m",
                 key: IdempotencyKey(text: "k", digest: [1])))

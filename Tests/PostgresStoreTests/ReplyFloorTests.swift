@@ -37,8 +37,8 @@ import Testing
     @Test(arguments: 0..<8) func floorsFindAllRunningReplies(seed: UInt64) async throws {
         try await StoreProcesses.run { processes in
             var random = SeededGenerator(seed: seed)
-            var running: [OpenedTurn] = []
-            var replies: [OpenedTurn] = []
+            var running: [StoredTurn] = []
+            var replies: [StoredTurn] = []
             try await processes.first.exchange("0", "0")
             for step in 0..<120 {
                 let store = processes.stores[step % 2]
@@ -57,7 +57,7 @@ import Testing
                     guard let reply = replies.randomElement(using: &random) else { break }
                     let other = try await store.openAlternative(
                         to: try await store.record(reply), as: .random(), model: "n", onInterrupt: .close)
-                    running.append(OpenedTurn(turn: other.turn, id: other.id, history: other.history))
+                    running.append(StoredTurn(turn: other.turn, id: other.id, history: other.history))
                 case ..<90:
                     // A process of an earlier version.
                     try await processes.sql("UPDATE chatts SET floor = NULL WHERE seq = (SELECT max(seq) FROM chatts)")

@@ -214,7 +214,7 @@ import Testing
                     "read"
                 ])
             _ = try await processes.pool.run(
-                ReplyStatements.settleAbandoned(limit: 9))
+                SettlementStatements.settleAbandoned(limit: 9))
             #expect(
                 try await processes.sql("SELECT appid, state FROM chatts WHERE turn = seq ORDER BY 1")
                     == [["read", "streaming"], ["stopped", "interrupted"], ["too", "interrupted"]])

@@ -84,7 +84,7 @@ import Testing
                 }
             }
             try await processes.kill(store, isNoticed: true)
-            #expect(try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 100)).affectedRows == 6)
+            #expect(try await processes.pool.run(SettlementStatements.settleAbandoned(limit: 100)).affectedRows == 6)
             for conversation: ConversationKey in ["a", "b"] {
                 #expect(
                     try await processes.sql(
@@ -112,7 +112,7 @@ import Testing
             let third = try await store.open("c")
             try await processes.sql(forget)
             try await processes.kill(store, isNoticed: true)
-            _ = try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 100))
+            _ = try await processes.pool.run(SettlementStatements.settleAbandoned(limit: 100))
             #expect(try await store.record(third).state == .interrupted)
             #expect(try await processes.sql("SELECT count(*) FROM chatterd_conversations") == [["0"]])
             try await processes.second.choose(try await store.record(first))
@@ -212,7 +212,7 @@ import Testing
         case open, openNamed, alternative, choose, replace, close, closeJournalled, settle, delete, withdraw
 
         func run(
-            _ store: PostgresConversationStore, done: OpenedTurn, running: OpenedTurn, long: OpenedTurn
+            _ store: PostgresConversationStore, done: StoredTurn, running: StoredTurn, long: StoredTurn
         ) async throws {
             switch self {
             case .open: _ = try await store.open("d")
@@ -249,12 +249,12 @@ import Testing
             let sleeping =
                 "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'"
             let pid = try await first(sleeping, of: processes)
-            #expect(try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 100)).affectedRows == 1)
+            #expect(try await processes.pool.run(SettlementStatements.settleAbandoned(limit: 100)).affectedRows == 1)
             #expect(try await store.record(free).state == .interrupted)
             #expect(try await store.record(busy).state == nil)
             try await processes.sql("SELECT pg_terminate_backend(\(pid))")
             _ = try? await holder.value
-            #expect(try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 100)).affectedRows == 1)
+            #expect(try await processes.pool.run(SettlementStatements.settleAbandoned(limit: 100)).affectedRows == 1)
             #expect(try await store.record(busy).state == .interrupted)
         }
     }

@@ -22,7 +22,7 @@ import Testing
     private struct Seed {
         let complete: ReplyRecord
         let running: ReplyRecord
-        let opened: OpenedTurn
+        let opened: StoredTurn
         let idempotencyKey: IdempotencyKey
     }
 
@@ -33,13 +33,13 @@ import Testing
         try await store.exchange([image], in: key)
         let idempotencyKey = IdempotencyKey(text: "secret key", digest: [1])
         let id = ReplyID.random()
-        var opening = TurnOpening(
+        var opening = NewTurn(
             conversation: key, prompts: [ModelMessage(role: "user", content: "secret prompt")], id: id, model: "m")
         opening.key = idempotencyKey
         guard case .opened(let turn, let history, _) = try await store.openTurn(opening) else {
             throw TestFailure("the turn is known")
         }
-        let opened = OpenedTurn(turn: turn, id: id, history: history)
+        let opened = StoredTurn(turn: turn, id: id, history: history)
         _ = try await store.journal([opened.entry("secret journal")])
         let running = try await store.record(opened)
         try await store.signal(.stop, to: running)

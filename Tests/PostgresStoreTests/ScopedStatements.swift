@@ -49,9 +49,11 @@ struct ScopedStatements {
             Rows.entries(of: key, after: number, limit: 200, bytes: 1 << 20).bound,
             Rows.entries(of: key, after: 0, upTo: number, limit: 200, bytes: 1 << 20).bound,
             Rows.surroundings(of: key, first: number, last: number).bound, Rows.rows(of: key, seqs: seqs).bound,
-            Rows.messages(of: key, seqs: seqs).bound, Rows.branch(of: key, from: number - 200, to: number).bound,
-            Rows.branch(of: key, upTo: reply, from: number - 200, to: number).bound, Rows.running(in: key).bound,
-            Rows.exists(number, reply, in: key).bound, Rows.end(of: key).bound,
+            Rows.messages(of: key, seqs: seqs).bound, Rows.running(in: key).bound,
+            Rows.exists(number, reply, in: key).bound,
+            BranchStatements.ranges(of: key, from: number - 200, to: number).bound,
+            BranchStatements.ranges(of: key, upTo: reply, from: number - 200, to: number).bound,
+            ImportStatements.end(of: key).bound,
             HistoryStatements.page(of: key, after: 0, upTo: number, limit: 200).bound,
             HistoryStatements.firstRows(of: key, limit: 200).bound,
             HistoryStatements.branchRow(of: key, leadingTo: number, limit: 64).bound,
@@ -69,7 +71,7 @@ struct ScopedStatements {
             RequestStatements.options(of: turn, id: reply).bound, RequestStatements.prompts(of: turn, id: reply).bound,
             RequestStatements.find([], of: key.owner, key: nil, name: nil).bound,
             ReplyStatements.ownership(of: turn, id: reply, by: process).bound,
-            ReplyStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
+            SettlementStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
             ReplyStatements.read(record, from: position, limit: 1 << 16).bound,
             JournalStatements.read(running, in: key, from: position, limit: 1 << 16).bound,
             ConversationStatements.running(in: key).bound,
@@ -82,7 +84,7 @@ struct ScopedStatements {
     }
 
     private var opening: [BoundStatement] {
-        var opening = TurnOpening(conversation: key, prompts: messages, id: process, model: "m")
+        var opening = NewTurn(conversation: key, prompts: messages, id: process, model: "m")
         opening.parent = .reply(reply)
         opening.key = IdempotencyKey(text: "k", digest: [1])
         var columns = ConversationColumns(after: 0)
@@ -100,9 +102,9 @@ struct ScopedStatements {
             ConversationStatements.choose(turn, id: reply).bound,
             UsageStatements.charge(meter, for: running, in: key, bytes: 1).bound,
             CatalogueStatements.create(target, title: nil, messages: messages).bound,
-            ConversationRowStatements.fork(key, at: reply, to: target, title: nil, limit: 1 << 30).bound,
+            BranchStatements.fork(key, at: reply, to: target, title: nil, limit: 1 << 30).bound,
             ItemStatements.add(messages, to: key, limit: 1 << 30).bound,
-            ConversationRowStatements.add(columns, nil, to: key, after: number, count: 1, from: nil).bound,
+            ImportStatements.add(columns, nil, to: key, after: number, count: 1, from: nil).bound,
             AttachmentStatements.attach(Attachments(), to: key, limit: 0).bound,
             AttachmentStatements.hold(of: key).bound,
             AttachmentStatements.share(from: key, with: target).bound,
@@ -119,9 +121,10 @@ struct ScopedStatements {
             ReplyStatements.close(runningTurn, with: reply(behind: ReplyPosition()), history: nil, owner: process)
                 .bound,
             ReplyStatements.close(runningTurn, with: reply(behind: position), history: nil, owner: process).bound,
-            ReplyStatements.closeCut(runningTurn, id: running, owner: process, attempt: 1).bound,
-            ReplyStatements.settleTurn(runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true)
-                .bound,
+            SettlementStatements.closeCut(runningTurn, id: running, owner: process, attempt: 1).bound,
+            SettlementStatements.settleTurn(
+                runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true
+            ).bound,
             ReplyStatements.restart(runningTurn, id: running, owner: process, attempt: 1).bound,
             LeaseStatements.release(runningTurn, owner: process).bound,
             LeaseStatements.handOver(runningTurn, id: running, owner: process, attempt: 1, isEmpty: true).bound,

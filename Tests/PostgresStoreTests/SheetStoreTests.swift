@@ -52,13 +52,13 @@ import Testing
     @Test func repliesOfOneProcessAreSettledTogether() async throws {
         try await StoreProcesses.run { processes in
             let dead = processes.first
-            var opened: [OpenedTurn] = []
+            var opened: [StoredTurn] = []
             for index in 0..<50 {
                 opened.append(try await dead.open("p", in: "app\(index)"))
             }
             try await dead.journalOnSheet(opened.map { $0.entry("text of \($0.turn.conversation.text)") })
             try await processes.kill(dead, isNoticed: true)
-            _ = try await processes.pool.run(ReplyStatements.settleAbandoned(limit: 100))
+            _ = try await processes.pool.run(SettlementStatements.settleAbandoned(limit: 100))
             let rows = try await processes.sql("SELECT appid, message, state FROM chatts WHERE turn = seq")
             #expect(rows.count == 50 && rows.allSatisfy { $0[1] == "text of \($0[0])" && $0[2] == "interrupted" })
         }

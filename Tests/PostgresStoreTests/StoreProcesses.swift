@@ -126,7 +126,7 @@ extension ReplyID {
 }
 
 /// A turn that a test has opened.
-struct OpenedTurn: Sendable {
+struct StoredTurn: Sendable {
     let turn: Turn
     let id: ReplyID
     let history: TurnHistory
@@ -213,14 +213,14 @@ extension PostgresConversationStore {
     func open(
         _ prompts: String..., in conversation: ConversationKey = "app", id: ReplyID = .random(), options: String = "",
         parent: TurnParent? = nil, onInterrupt: InterruptPolicy = .close, reach: HistoryReach? = nil
-    ) async throws -> OpenedTurn {
+    ) async throws -> StoredTurn {
         let opened = try await openTurn(
-            TurnOpening(
+            NewTurn(
                 conversation: conversation, prompts: prompts.map { ModelMessage(role: "user", content: $0) }, id: id,
                 model: "m",
                 options: Array(options.utf8), parent: parent, onInterrupt: onInterrupt, reach: reach))
         guard case .opened(let turn, let history, _) = opened else { throw TestFailure("the turn is known") }
-        return OpenedTurn(turn: turn, id: id, history: history)
+        return StoredTurn(turn: turn, id: id, history: history)
     }
 
     /// Opens a turn and closes it.
@@ -228,14 +228,14 @@ extension PostgresConversationStore {
     func exchange(
         _ prompt: String, _ answer: String, in conversation: ConversationKey = "app", parent: TurnParent? = nil,
         as state: ReplyState = .complete
-    ) async throws -> OpenedTurn {
+    ) async throws -> StoredTurn {
         let opened = try await open(prompt, in: conversation, parent: parent)
         try await closeTurn(opened.turn, with: opened.closing(answer, as: state))
         return opened
     }
 
     /// The record of a reply that must be there.
-    func record(_ opened: OpenedTurn) async throws -> ReplyRecord {
+    func record(_ opened: StoredTurn) async throws -> ReplyRecord {
         try #require(try await findReply(opened.id))
     }
 

@@ -37,14 +37,14 @@ struct UsageStage: Sendable {
         _ prompt: String, _ meter: Meter, in conversation: ConversationKey = "app", options: String = "",
         key: IdempotencyKey? = nil,
         onInterrupt: InterruptPolicy = .close, by store: PostgresConversationStore? = nil
-    ) async throws -> (OpenedTurn, Quota?) {
+    ) async throws -> (StoredTurn, Quota?) {
         let id = ReplyID.random()
         let opened = try await (store ?? self.store).openTurn(
-            TurnOpening(
+            NewTurn(
                 conversation: conversation, prompts: [ModelMessage(role: "user", content: prompt)], id: id, model: "m",
                 options: Array(options.utf8), key: key, onInterrupt: onInterrupt, meter: meter))
         guard case .opened(let turn, let history, let quota) = opened else { throw TestFailure("the turn is known") }
-        return (OpenedTurn(turn: turn, id: id, history: history), quota)
+        return (StoredTurn(turn: turn, id: id, history: history), quota)
     }
 
     /// The limit that refuses a turn; `nil` if it is opened.
@@ -96,7 +96,7 @@ struct UsageStage: Sendable {
         let tasks = (0..<count).map { number in
             let confined = Confined(store, to: shard)
             return Task(executorPreference: shard) {
-                let opening = TurnOpening(
+                let opening = NewTurn(
                     conversation: "c\(process)-\(number)", prompts: [ModelMessage(role: "user", content: "p")],
                     id: .random(),
                     model: "m", options: Array(options.utf8), meter: meter)

@@ -122,7 +122,7 @@ import Testing
             let key = IdempotencyKey(text: "k", digest: [1])
             let (opened, _) = try await stage.open("p", meter, key: key)
             let again = try await stage.store.openTurn(
-                TurnOpening(
+                NewTurn(
                     conversation: "app", prompts: [ModelMessage(role: "user", content: "p")], id: .random(), model: "m",
                     key: key, meter: meter))
             guard case .known(let id) = again else { throw TestFailure("the prompt was opened twice") }

@@ -31,7 +31,7 @@ public struct ProviderCourse: Sendable {
             ]
         case .reset:
             guard !hasContent, calls == 0 else {
-                throw .connectionLost("The model's server began its answer again. Ask again.")
+                throw .connectionLost("The model's server started its answer over. Ask again.")
             }
             return []
         case .finished(let end):

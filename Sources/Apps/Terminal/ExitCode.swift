@@ -35,13 +35,13 @@ enum ExitCode: Int32, CaseIterable {
         switch self {
         case .done: "done"
         case .failed: "a file or the terminal cannot be read or written"
-        case .usage: "wrong usage, or CHATTER_URL is no URL"
+        case .usage: "wrong usage, or CHATTER_URL is not a URL"
         case .unreachable: "no server answers at CHATTER_URL, or its certificate is not trusted"
         case .unauthorized: "the key is missing or wrong, or does not permit this"
         case .busy: "a limit is reached, or the server or the model server is busy: try again later"
         case .modelFailed: "the model did not complete its answer"
         case .refused: "the request is refused, or names something that does not exist"
-        case .serverFailed: "the server or its database failed, or it is no chatterd"
+        case .serverFailed: "the server or its database failed, or it is not a chatterd"
         case .connectionLost: "the connection was lost and could not be restored"
         case .interrupted: "stopped by Ctrl-C"
         }

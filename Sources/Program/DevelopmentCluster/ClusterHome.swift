@@ -43,7 +43,7 @@ struct ClusterHome: Sendable {
         }
         guard let version = try? String(contentsOfFile: data + "/PG_VERSION", encoding: .utf8) else {
             throw .unusable(
-                path: data, reason: "this is no PostgreSQL data directory: move it away to begin with an empty one")
+                path: data, reason: "this is not a PostgreSQL data directory: move it away to start with an empty one")
         }
         let user = ours == 0 ? UserID(uid: status.st_uid, gid: status.st_gid) : nil
         return ClusterHome(data: data, version: version.filter { !$0.isNewline }, user: user)

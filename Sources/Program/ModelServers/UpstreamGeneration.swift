@@ -150,21 +150,11 @@ final class UpstreamGeneration: Generation, ExchangeDelegate {
         } else if isEnding {
             conclude()
         } else if shard.now >= totalDeadline {
-            end(
-                ModelError(
-                    .totalTimeout, "The answer took longer than \(limits.total), and was ended.",
-                    detail: "no end within \(limits.total)"))
+            end(.totalTimeout(limits.total))
         } else if !hasBegun {
-            let limit = isRecovery ? min(limits.firstByte, limits.silence) : limits.firstByte
-            end(
-                ModelError(
-                    .firstByteTimeout, "The model server did not begin to answer within \(limit).",
-                    detail: "no byte within \(limit)"))
+            end(.firstByteTimeout(isRecovery ? min(limits.firstByte, limits.silence) : limits.firstByte))
         } else {
-            end(
-                ModelError(
-                    .silenceTimeout, "The model server fell silent in the middle of its answer.",
-                    detail: "no byte for \(limits.silence)"))
+            end(.silenceTimeout(limits.silence))
         }
     }
 

@@ -43,9 +43,9 @@ struct SchemaTests {
             #"{"name":"ada_1","favoriteColors":["red","red","red","red"]}"#,
             "$.favoriteColors has 4 elements, not 3 or fewer"
         ),
-        (#"{"name":"ada_1","favoriteColors":["red","pink"]}"#, "$.favoriteColors[1] is none of red, green, blue"),
+        (#"{"name":"ada_1","favoriteColors":["red","pink"]}"#, "$.favoriteColors[1] is not one of red, green, blue"),
         (#"{"name":"ada_1"}"#, "$.favoriteColors is missing"),
-        (#"{"name":"ada_1","favoriteColors":["red"],"x":1}"#, "$.x is no member of this object"),
+        (#"{"name":"ada_1","favoriteColors":["red"],"x":1}"#, "$.x is not a member of this object"),
         ("[]", "$ is of type array, not object"),
     ]) func valueOfAnotherFormIsReported(_ json: String, _ violation: String) throws {
         let found = User.schema.violations(in: try StructuredContent(json: json))

@@ -61,7 +61,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         hanging.remove(at: index).1.resume()
     }
 
-    func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
+    func openTurn(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome {
         let isLost = try await begin(.openTurn)
         if let key = opening.key {
             if let known = database.keys[key.text] {
@@ -83,10 +83,10 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         return database.keys[key.text]?.reply
     }
 
-    func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenedTurn? {
+    func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenTurn? {
         _ = try await begin(.find)
         guard let reply = database.replies[id], reply.holder == process, reply.ending == nil else { return nil }
-        return OpenedTurn(
+        return OpenTurn(
             turn: reply.turn, id: id, model: reply.model, options: reply.options, attempt: reply.attempt,
             history: try read(reply.turn))
     }
@@ -103,12 +103,12 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, reach: HistoryReach?,
         meter: Meter?
-    ) async throws(RelayError) -> OpenedTurn { throw Self.refusal }
+    ) async throws(RelayError) -> OpenTurn { throw Self.refusal }
 
     func adoptAbandoned(
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
-    ) async throws(RelayError) -> [OpenedTurn] {
-        var adopted: [OpenedTurn] = []
+    ) async throws(RelayError) -> [OpenTurn] {
+        var adopted: [OpenTurn] = []
         for (id, var reply) in database.replies
         where adopted.count < limit && reply.ending == nil && !known.contains(id)
             && (reply.holder == MemoryDatabase.handedOver
@@ -124,7 +124,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             onClaim(reply.turn, id)
             _ = try await begin(.adopt)
             adopted.append(
-                OpenedTurn(
+                OpenTurn(
                     turn: reply.turn, id: id, model: reply.model, options: reply.options, attempt: reply.attempt,
                     history: try read(reply.turn)))
         }

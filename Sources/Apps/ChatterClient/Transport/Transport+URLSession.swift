@@ -21,7 +21,7 @@
             let session = URLSession(configuration: configuration)
             return Transport { request throws(ChatterError) in
                 guard let url = URL(string: base + request.path) else {
-                    throw .malformed("The request has a path that is no URL.")
+                    throw .malformed("The path of the request is not a URL.")
                 }
                 return try await send(request, to: url, session)
             }

@@ -53,7 +53,7 @@ extension Generable where Self: RawRepresentable, Self: CaseIterable, RawValue =
         guard case .string(let text) = content else { throw content.mismatch("string") }
         guard let value = Self(rawValue: text) else {
             throw SchemaViolation(
-                path: "$", reason: "is none of \(Self.allCases.map(\.rawValue).joined(separator: ", "))")
+                path: "$", reason: "is not one of \(Self.allCases.map(\.rawValue).joined(separator: ", "))")
         }
         self = value
     }

@@ -92,7 +92,7 @@ extension Schema {
         _ schema: StructuredContent, in document: StructuredContent, at path: String, depth: Int
     ) throws(SchemaViolation) -> Schema {
         guard case .object(var members) = schema["properties"] ?? [:] else {
-            throw SchemaViolation(path: path, reason: "has properties that are no object")
+            throw SchemaViolation(path: path, reason: "has properties that are not an object")
         }
         // FoundationModels writes the order of the members beside them.
         if case .array(let order)? = schema["x-order"] {

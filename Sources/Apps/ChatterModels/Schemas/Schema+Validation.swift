@@ -35,7 +35,7 @@ extension Schema {
             return Self.violations(in: members, of: properties, at: path)
         case .anyOf(let name, _, let schemas):
             let fits = schemas.contains { $0.violations(in: content, at: path).isEmpty }
-            return fits ? [] : wrong("is none of the forms of \(name)")
+            return fits ? [] : wrong("is not one of the forms of \(name)")
         }
     }
 
@@ -53,7 +53,7 @@ extension Schema {
             }
         }
         for member in members where !properties.contains(where: { $0.name == member.name }) {
-            found.append(SchemaViolation(path: "\(path).\(member.name)", reason: "is no member of this object"))
+            found.append(SchemaViolation(path: "\(path).\(member.name)", reason: "is not a member of this object"))
         }
         return found
     }
@@ -63,10 +63,12 @@ extension ConstraintPayload {
     fileprivate func violation(by text: String) -> String? {
         switch self {
         case .pattern(let expression):
-            guard let regex = try? Regex(expression) else { return "cannot be checked: /\(expression)/ is no pattern" }
+            guard let regex = try? Regex(expression) else {
+                return "cannot be checked: /\(expression)/ is not a pattern"
+            }
             return text.contains(regex) ? nil : "does not match /\(expression)/"
         case .anyOf(let texts):
-            return texts.contains(text) ? nil : "is none of \(texts.joined(separator: ", "))"
+            return texts.contains(text) ? nil : "is not one of \(texts.joined(separator: ", "))"
         default: return nil
         }
     }

@@ -33,7 +33,7 @@ extension ExtensionWriter {
             \(access)init(from content: ChatterModels.StructuredContent) throws {
             switch content {
             \(cases.map { "case .string(\($0)): self = .\($1.name)\n" }.joined())\
-            default: throw ChatterModels.SchemaViolation(path: "$", reason: "is no case of \(declaration.name)")
+            default: throw ChatterModels.SchemaViolation(path: "$", reason: "is not a case of \(declaration.name)")
             }
             }
             \(access)var generableContent: ChatterModels.StructuredContent {
@@ -54,7 +54,7 @@ extension ExtensionWriter {
         \(access)init(from content: ChatterModels.StructuredContent) throws {
         switch content["type"] {
         \(declaration.cases.map { "case .string(\($0.text))?: self = .\($0.name)\($0.reading)\n" }.joined())\
-        default: throw ChatterModels.SchemaViolation(path: "$.type", reason: "is no case of \(declaration.name)")
+        default: throw ChatterModels.SchemaViolation(path: "$.type", reason: "is not a case of \(declaration.name)")
         }
         }
         \(access)var generableContent: ChatterModels.StructuredContent {

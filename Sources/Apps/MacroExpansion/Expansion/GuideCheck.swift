@@ -15,7 +15,7 @@ enum GuideCheck {
         guard known.contains(name) else {
             let list = known.isEmpty ? "there are none" : "there are \(known.joined(separator: ", "))"
             return SyntaxFault(
-                message: "“\(name)” is no condition for “\(type.text)”; \(list)",
+                message: "“\(name)” is not a condition for “\(type.text)”; \(list)",
                 offset: source.offset(of: condition.lowerBound + 1))
         }
         guard name == "element", case .array(let element) = type.form, source[condition.lowerBound + 2] == "(" else {

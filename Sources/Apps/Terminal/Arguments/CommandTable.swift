@@ -24,7 +24,7 @@ enum CommandTable {
                 CommandOption("--delete", "delete the new conversation afterwards"),
             ],
             notes: [
-                "Standard input, if it is no terminal, follows the text as context; without a text it is the prompt. Ctrl-C",
+                "Standard input, if it is not a terminal, follows the text as context; without a text it is the prompt. Ctrl-C",
                 "stops the answer. With --json each event is a line; the last one is \"finished\" or \"error\".",
             ]),
         CommandEntry(

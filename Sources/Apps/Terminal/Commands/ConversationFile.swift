@@ -58,7 +58,7 @@ struct ConversationFile {
                 target = Self.name(in: part)
             }
             guard let target else {
-                console.report("\(path) is no exported conversation: its first line has no name")
+                console.report("\(path) is not an exported conversation: its first line has no name")
                 return .refused
             }
             if !part.isEmpty {

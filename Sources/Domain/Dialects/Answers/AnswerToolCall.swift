@@ -3,23 +3,31 @@ import ChatterdBasics
 /// A call of a tool in an answer, in Ollama's form. Borrowed for a call.
 struct AnswerToolCall: ~Escapable {
     private let text: Span<UInt8>
-    private let idRange: Range<Int>
-    private let nameRange: Range<Int>
-    private let argumentRange: Range<Int>
+    private let ranges: ToolCallRanges
 
     /// The inside of the JSON string of its id; empty without one.
     var id: Span<UInt8> {
-        @_lifetime(copy self) get { text.extracting(idRange) }
+        @_lifetime(copy self) get { text.extracting(ranges.id) }
     }
 
     /// The inside of the JSON string of the name of the tool.
     var name: Span<UInt8> {
-        @_lifetime(copy self) get { text.extracting(nameRange) }
+        @_lifetime(copy self) get { text.extracting(ranges.name) }
     }
 
     /// The arguments as JSON, an object as a rule; empty without any.
     var arguments: Span<UInt8> {
-        @_lifetime(copy self) get { text.extracting(argumentRange) }
+        @_lifetime(copy self) get { text.extracting(ranges.arguments ?? 0..<0) }
+    }
+
+    /// Calls `body` with each of some JSON objects with commas between them.
+    static func forEach(of calls: Span<UInt8>, _ body: (borrowing AnswerToolCall) -> Void) {
+        guard !calls.isEmpty else { return }
+        var array = ByteBuffer(capacity: calls.count + 2)
+        array.append("[")
+        array.append(calls)
+        array.append("]")
+        forEach(in: array.bytes, body)
     }
 
     /// Calls `body` with each call of a JSON array.
@@ -35,27 +43,7 @@ struct AnswerToolCall: ~Escapable {
 
     @_lifetime(copy reader)
     private init(from reader: inout JSONReader) throws(JSONError) {
-        var (id, name, arguments) = (0..<0, 0..<0, 0..<0)
-        try reader.beginObject()
-        while let key = try reader.nextKey() {
-            if reader.matches(key, "id") {
-                id = try reader.stringOrSkip()?.range ?? 0..<0
-            } else if reader.matches(key, "function"), try reader.kind() == .object {
-                try reader.beginObject()
-                while let key = try reader.nextKey() {
-                    if reader.matches(key, "name") {
-                        name = try reader.stringOrSkip()?.range ?? 0..<0
-                    } else if reader.matches(key, "arguments") {
-                        arguments = try reader.skipValue()
-                    } else {
-                        try reader.skipValue()
-                    }
-                }
-            } else {
-                try reader.skipValue()
-            }
-        }
-        (idRange, nameRange, argumentRange) = (id, name, arguments)
+        ranges = try ToolCallRanges(from: &reader)
         text = reader.bytes
     }
 }

@@ -20,12 +20,7 @@ public struct WholeAnswer {
 
     /// Calls `body` with each call of a tool.
     func forEachCall(_ body: (borrowing AnswerToolCall) -> Void) {
-        guard !toolCalls.isEmpty else { return }
-        var array = ByteBuffer(capacity: toolCalls.count + 2)
-        array.append("[")
-        array.append(toolCalls)
-        array.append("]")
-        AnswerToolCall.forEach(in: array.bytes, body)
+        AnswerToolCall.forEach(of: toolCalls.bytes, body)
     }
 
     /// The counts of tokens, and whether the limit of the answer was reached.

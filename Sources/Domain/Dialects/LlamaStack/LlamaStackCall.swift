@@ -9,7 +9,7 @@ struct LlamaStackCall {
     let arguments: [UInt8]
 
     init(from reader: inout JSONReader) throws(JSONError) {
-        let call = try StoredToolCall(from: &reader)
+        let call = try ToolCallRanges(from: &reader)
         id = String(decodingJSON: reader.bytes.extracting(call.id))
         name = String(decodingJSON: reader.bytes.extracting(call.name))
         if let range = call.arguments {

@@ -87,7 +87,7 @@ final class LlamaStackDecoder: AnswerDecoder {
         do throws(JSONError) {
             try calls.append(data.extracting(range))
         } catch {
-            brokenCall = .malformed("a tool call of it has no name, or arguments that are no object")
+            brokenCall = .malformed("a tool call has no name, or its arguments are not an object")
         }
         guard calls.size <= limits.answer else { throw .answerTooLarge(limits) }
     }

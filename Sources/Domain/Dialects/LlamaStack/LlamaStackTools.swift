@@ -37,3 +37,21 @@ extension JSONWriter {
         if let value = parameter.defaultValue { member("default", raw: value.span) }
     }
 }
+
+/// The members of a parameter of a tool.
+private struct LlamaStackParameter {
+    var type = Array("\"string\"".utf8)
+    var description = LlamaStackDescription()
+    var defaultValue: [UInt8]?
+
+    init(_ schema: [UInt8]) throws(JSONError) {
+        for member in try RawMember.members(of: schema) {
+            switch member.key {
+            case "type" where member.value.first == UInt8(ascii: "\""): type = member.value
+            case "description": description.text = try member.value.jsonText()
+            case "default": defaultValue = member.value
+            default: description.rest.append(member)
+            }
+        }
+    }
+}

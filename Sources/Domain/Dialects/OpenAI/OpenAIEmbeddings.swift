@@ -112,7 +112,7 @@ struct OpenAIEmbeddings: PassTranslator {
         for text in inside.split(separator: UInt8(ascii: ",")) {
             let digits = text.filter { $0 > 0x20 }
             guard let number = Float(String(decoding: digits, as: UTF8.self)), number.isFinite else {
-                throw .malformed("an embedding has a value that is no number")
+                throw .malformed("an embedding has a value that is not a number")
             }
             let bits = number.bitPattern
             for shift in stride(from: 0, to: 32, by: 8) { bytes.append(UInt8(truncatingIfNeeded: bits >> shift)) }

@@ -45,7 +45,7 @@ extension PassedAnswerProblem {
                 try reader.skipValue()
             }
         } catch {
-            throw .malformed("it is no JSON object: \(error)")
+            throw .malformed("it is not a JSON object: \(error)")
         }
         if isError { throw .reported(object.array) }
     }

@@ -13,7 +13,7 @@ extension DoorRequest {
         var names: [ExactText: String] = [:]
         let context = AnswerContext(reply: reply, model: "", createdAt: 0)
         var index = 0
-        AnswerToolCall.forEach(in: (Array("[".utf8) + calls + Array("]".utf8)).span) { call in
+        AnswerToolCall.forEach(of: calls.span) { call in
             var id = ByteBuffer()
             id.append(idOf: call, at: index, in: context)
             names[String(decodingJSON: id.bytes.extracting(1..<(id.count - 1)))] = String(decodingJSON: call.name)

@@ -124,7 +124,7 @@ struct OpenResponses: ChatTranslator {
             return conversation.map { .conversation($0) }
         }
         guard conversation == nil else {
-            throw .unsupported("previous_response_id", "leave it out beside conversation.")
+            throw .unsupported("previous_response_id", "leave it out if there is a conversation.")
         }
         guard let id = ReplyID(response: previous) else {
             var error = RelayError(.replyNotFound, "There is no response \(previous).")

@@ -24,12 +24,7 @@ struct ResponseOutput {
 
     /// Calls `body` with each call of a tool.
     func forEachCall(_ body: (borrowing AnswerToolCall) -> Void) {
-        guard !toolCalls.isEmpty else { return }
-        var array = ByteBuffer(capacity: toolCalls.count + 2)
-        array.append("[")
-        array.append(toolCalls)
-        array.append("]")
-        AnswerToolCall.forEach(in: array.bytes, body)
+        AnswerToolCall.forEach(of: toolCalls.bytes, body)
     }
 
     /// Appends the items of an answer that has ended, or is so far, as a JSON array.

@@ -15,7 +15,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Throws: `replyNotFound` if the parent is not in the conversation; `idempotencyKeyReused` if the key was used with another
     ///   body before; `conversationBusy` with a running reply if `whenBusy` is `refuse`; `rateLimited` if a limit of the meter is
     ///   reached.
-    func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened
+    func openTurn(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome
 
     /// The reply to the earlier request with a key; `nil` if there was none.
     ///
@@ -23,7 +23,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     func knownReply(in conversation: ConversationKey, key: IdempotencyKey) async throws(RelayError) -> ReplyID?
 
     /// The turn of a reply whose opening by this process is unconfirmed, with its history; `nil` if the turn is not open.
-    func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenedTurn?
+    func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenTurn?
 
     /// Removes the turn of a reply whose opening by this process is unconfirmed. If the removal would change which turn later turns
     /// follow, the method closes the turn as interrupted instead.
@@ -38,7 +38,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, reach: HistoryReach?,
         meter: Meter?
-    ) async throws(RelayError) -> OpenedTurn
+    ) async throws(RelayError) -> OpenTurn
 
     /// Adopts replies that other processes have handed over, and replies of dead processes with the policy `regenerate`. A reply outlives
     /// two dead owners at most.
@@ -49,7 +49,7 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Parameter onClaim: called for each turn as soon as this process owns it, before its history is read.
     func adoptAbandoned(
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
-    ) async throws(RelayError) -> [OpenedTurn]
+    ) async throws(RelayError) -> [OpenTurn]
 
     /// Hands a reply of this process over to the other processes. Any of them can adopt it at once, with `adoptAbandoned`.
     ///

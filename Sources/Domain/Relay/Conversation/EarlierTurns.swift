@@ -12,7 +12,7 @@ final class EarlierTurns {
     private var cancellation: RelayError?
     private let pause: Pause
 
-    init(before turn: OpenedTurn, passThrough: [RawMember], context: ReplyContext) {
+    init(before turn: OpenTurn, passThrough: [RawMember], context: ReplyContext) {
         self.turn = turn.turn
         history = turn.history
         id = turn.id

@@ -3,7 +3,8 @@ import ChatterdIdentity
 
 /// The open turns of this process, on all shards, and the replies that wait for their ends.
 public final class TurnBoard: Sendable {
-    private struct OpenTurn {
+    /// An open turn.
+    private struct Entry {
         let number: Int64
         let id: ReplyID
         /// The idempotency key of the request; empty if it has none.
@@ -13,7 +14,7 @@ public final class TurnBoard: Sendable {
     private struct Conversation {
         /// The open turns; a list, because there is rarely more than one. After a deletion, a new turn can have the same number as a
         /// turn whose reply has not ended yet.
-        var open: [OpenTurn] = []
+        var open: [Entry] = []
         /// The handlers by the number of the awaited turn, then by the waiting reply.
         var waiters: [Int64: [ReplyID: @Sendable () -> Void]] = [:]
 
@@ -23,7 +24,7 @@ public final class TurnBoard: Sendable {
 
         func isOpen(_ number: Int64) -> Bool { open.contains { $0.number == number } }
 
-        mutating func insert(_ turn: OpenTurn) {
+        mutating func insert(_ turn: Entry) {
             open.removeAll { $0.number == turn.number && $0.id == turn.id }
             open.append(turn)
         }
@@ -216,7 +217,7 @@ public final class TurnBoard: Sendable {
         state.withLock { state in
             state.removeReservation(in: turn.conversation, key: key.map(ExactText.init))
             state.conversations[turn.conversation, default: Conversation()].insert(
-                OpenTurn(number: turn.number, id: id, key: ExactText(key ?? "")))
+                Entry(number: turn.number, id: id, key: ExactText(key ?? "")))
         }
     }
 
@@ -225,7 +226,7 @@ public final class TurnBoard: Sendable {
         state.withLock { state in
             state.countUp(Self.app(of: turn.conversation))
             state.conversations[turn.conversation, default: Conversation()].insert(
-                OpenTurn(number: turn.number, id: id, key: ExactText("")))
+                Entry(number: turn.number, id: id, key: ExactText("")))
         }
     }
 

@@ -73,7 +73,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     /// Whether the store may have restarted the reply without a confirmation.
     private(set) var isRestartUnconfirmed = false
 
-    init(_ turn: OpenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, context: ReplyContext) {
+    init(_ turn: OpenTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, context: ReplyContext) {
         id = turn.id
         self.turn = turn.turn
         model = turn.model

@@ -34,5 +34,5 @@ extension RelayError {
     static let stopped = RelayError(.cancelled, "The reply was stopped.")
     /// Another process has adopted or closed the reply, because it considered this process dead.
     public static let ownershipLost = RelayError(
-        .interrupted, "The server lost its hold on this answer while it was being made. Ask again.")
+        .interrupted, "Another process took over this answer or closed it. Ask again.")
 }

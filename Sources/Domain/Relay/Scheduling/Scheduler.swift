@@ -49,3 +49,11 @@ public final class Scheduler: Confinement {
         spawn { await body(confined.value) }
     }
 }
+
+/// A future call that can be postponed and cancelled.
+public protocol Alarm: AnyObject {
+    /// Calls the handler once after the duration; replaces an earlier setting.
+    func set(after duration: Duration)
+    /// Cancels the call.
+    func cancel()
+}

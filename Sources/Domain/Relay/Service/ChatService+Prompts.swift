@@ -45,7 +45,7 @@ extension ChatService {
     private static let openings = 3
 
     /// Opens a turn. A running reply of a dead process is settled, and does not make the conversation busy.
-    private func open(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
+    private func open(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome {
         var left = Self.openings
         while true {
             left -= 1
@@ -63,8 +63,8 @@ extension ChatService {
     @inline(never)
     private func opening(
         of request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey?, meter: Meter?
-    ) throws(RelayError) -> TurnOpening {
-        var opening = TurnOpening(
+    ) throws(RelayError) -> NewTurn {
+        var opening = NewTurn(
             conversation: conversation, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
             model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
@@ -77,11 +77,11 @@ extension ChatService {
     /// Begins the reply of an opened turn.
     @inline(never)
     private func begin(
-        _ turn: Turn, with history: TurnHistory, _ quota: Quota?, of opening: TurnOpening, for request: ChatRequest
+        _ turn: Turn, with history: TurnHistory, _ quota: Quota?, of opening: NewTurn, for request: ChatRequest
     ) -> Reply {
         board.open(turn, for: opening.id, key: opening.key?.text)
         if opening.whenBusy == .stop || opening.whenBusy == .replace { stopEarlier(than: turn) }
-        var opened = OpenedTurn(
+        var opened = OpenTurn(
             turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
         opened.quota = quota
         return begin(opened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect))
@@ -170,7 +170,7 @@ extension ChatService {
     }
 
     /// The stored members of the request; empty if the stored text is not JSON.
-    static func members(of turn: OpenedTurn) -> [RawMember] {
+    static func members(of turn: OpenTurn) -> [RawMember] {
         (try? [RawMember](decodingMembers: turn.options)) ?? []
     }
 

@@ -72,7 +72,7 @@ public final class ChatService {
     }
 
     func begin(
-        _ turn: OpenedTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy
+        _ turn: OpenTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy
     ) -> Reply {
         let reply = Reply(turn, passThrough: passThrough, onDisconnect: onDisconnect, context: context)
         replies[reply.id] = reply

@@ -1,10 +1,11 @@
-/// The name of an event of an event stream: one line without NUL.
+/// The name of an event of an event stream (HTML Standard, section 9.2): one line without NUL.
 public struct EventName: Sendable, Hashable {
     public let text: String
 
     /// Creates a name; `nil` for text that is empty or holds CR, LF or NUL.
     public init?(_ text: String) {
-        guard !text.isEmpty, EventStream.isOneLine(text) else { return nil }
+        let isOneLine = text.utf8.allSatisfy { $0 != Grammar.carriageReturn && $0 != Grammar.lineFeed && $0 != 0 }
+        guard !text.isEmpty, isOneLine else { return nil }
         self.text = text
     }
 

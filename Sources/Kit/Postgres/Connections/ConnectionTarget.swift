@@ -14,7 +14,7 @@ public struct ConnectionTarget: Sendable, CustomStringConvertible {
         guard let list = PQconninfoParse(connectionString, nil) else {
             throw PostgresError(
                 .invalidConfiguration,
-                "this is no connection string of libpq: write postgresql://user@host:port/database or host=… dbname=…")
+                "this is not a libpq connection string: write postgresql://user@host:port/database or host=… dbname=…")
         }
         defer { PQconninfoFree(list) }
         options = []

@@ -84,7 +84,7 @@ public struct Doctor: Sendable {
             case .success:
                 isReadable = false
                 checks.append(
-                    .wrong(setting.name, "\(path) is no PEM file", advice: "make a pair with script/certificate"))
+                    .wrong(setting.name, "\(path) is not a PEM file", advice: "make a pair with script/certificate"))
             case .failure(let failure):
                 isReadable = false
                 checks.append(

@@ -76,7 +76,7 @@ public struct IssuerList: Sendable, Equatable {
         // A token names its issuer and its audience, and these must lead to one app.
         let pair = [ExactText(issuer.issuer), ExactText(issuer.audience)]
         guard pairs.insert(pair).inserted else {
-            problems.append("entry \(number)\(name): issuer and audience are those of an earlier entry")
+            problems.append("entry \(number)\(name): an earlier entry has the same issuer and audience")
             return
         }
         guard insertPrefix(of: issuer) else {

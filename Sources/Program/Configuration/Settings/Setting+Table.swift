@@ -58,14 +58,14 @@ extension Setting {
                 .list(of: "names") { configuration, value throws(SettingProblem) in
                     try configuration.server.setHosts(value)
                 }, "none",
-                "Host names that clients may use, beside numeric addresses and localhost; * for any.")
+                "Host names that clients may use, besides numeric addresses and localhost; * for any.")
         case .origins:
             .option(
                 .process,
                 .list(of: "origins") { configuration, value throws(SettingProblem) in
                     try configuration.server.setOrigins(value)
                 }, "none",
-                "Origins of web pages that may use the server, beside its own, such as https://app.example.")
+                "Origins of web pages that may use the server, besides its own, such as https://app.example.")
         case .pageApp:
             .plain(
                 .process,
@@ -186,12 +186,12 @@ extension Setting {
         case .failoverAttempts:
             .limit(
                 .upstreams, .count(0...100, of: "requests") { $0.relay.failoverAttempts = $1 }, "4",
-                "Further requests to model servers for a reply whose first ones failed before it had begun; 0 for none."
+                "More requests to model servers for a reply whose first ones failed before it had begun; 0 for none."
             )
         case .rescueAttempts:
             .limit(
                 .upstreams, .count(0...100, of: "requests") { $0.relay.rescueAttempts = $1 }, "2",
-                "Further requests for a reply that broke off: a model server continues or restarts it; 0 for none.")
+                "More requests for a reply that broke off: a model server continues or restarts it; 0 for none.")
         case .upstreamRestartWait:
             .limit(
                 .upstreams, .duration(.zero ... .hours(1)) { $0.relay.restartWait = $1 }, "30s",
@@ -226,7 +226,7 @@ extension Setting {
         case .conversationLimit:
             .limit(
                 .replies, .bytes(1_024...1 << 44) { $0.store.conversationLimit = $1 }, "1GiB",
-                "Size limit of a conversation, failed turns included; further prompts are refused.")
+                "Size limit of a conversation, failed turns included; a full conversation accepts no prompt.")
         case .attachmentsLimit:
             .limit(
                 .replies, .bytes(0...1 << 44) { $0.store.attachmentsLimit = $1 }, "10GiB",

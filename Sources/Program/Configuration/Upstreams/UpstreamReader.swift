@@ -117,7 +117,7 @@ public struct UpstreamReader {
 
     private mutating func readModels(_ description: inout UpstreamDescription) {
         description.models = fields.names(.models) ?? []
-        for alias in fields.pairs(.aliases, of: "names and the models that they stand for") ?? [] {
+        for alias in fields.pairs(.aliases, of: "names with the model of each") ?? [] {
             description.aliases[alias.name] = alias.value
         }
         description.priority = fields.number(.priority, in: -1_000...1_000) ?? 0

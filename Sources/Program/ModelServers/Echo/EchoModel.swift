@@ -111,7 +111,7 @@ public final class EchoModel: LanguageModel {
         do throws(JSONError) {
             try reader.beginArray()
             while try reader.nextElement() {
-                let tool = try StoredToolCall(from: &reader)
+                let tool = try ToolCallRanges(from: &reader)
                 if !tool.name.isEmpty {
                     names.append(String(decodingJSON: bytes.extracting(tool.name)))
                 }

@@ -69,7 +69,8 @@ struct EchoScript {
             error.retryAfter = retryAfter
         case .context: error = ModelError(.contextTooLong, "Each conversation is too long for the model \(name).")
         case .cut: error = ModelError(.incomplete, "The model \(name) broke off in the middle of its answer.")
-        case .stall: error = ModelError(.silenceTimeout, "The model \(name) fell silent in the middle of its answer.")
+        case .stall:
+            error = ModelError(.silenceTimeout, "The model \(name) stopped sending in the middle of its answer.")
         }
         error.hint = .onDemand
         return error

@@ -39,7 +39,7 @@ extension ConversationArchive {
             var reading = Transaction()
             let messages = reading.add(
                 ConversationRowStatements.messages(of: key, seqs: Self.seqs(of: entries)))
-            let branch = reading.add(ConversationRowStatements.branch(of: key, upTo: reply, from: first, to: last))
+            let branch = reading.add(BranchStatements.ranges(of: key, upTo: reply, from: first, to: last))
             let page = try await readers.runForRelay(reading)
             let active = Array(page[branch])
             pages.append(page[messages].map(\.row).filter { row in active.contains { $0.contains(row.seq) } })

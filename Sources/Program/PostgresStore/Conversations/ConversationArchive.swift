@@ -61,7 +61,7 @@ public final class ConversationArchive {
         }
         var reading = Transaction()
         let messages = reading.add(ConversationRowStatements.messages(of: key, seqs: Self.seqs(of: entries)))
-        let branch = reading.add(ConversationRowStatements.branch(of: key, from: first, to: last))
+        let branch = reading.add(BranchStatements.ranges(of: key, from: first, to: last))
         let surroundings = reading.add(
             ConversationRowStatements.surroundings(of: key, first: first, last: last))
         let page = try await readers.runForRelay(reading)
@@ -129,7 +129,7 @@ public final class ConversationArchive {
         var transaction = Transaction()
         transaction.add(AttachmentStatements.hold(of: source))
         let fork = transaction.add(
-            ConversationRowStatements.fork(source, at: reply, to: target, title: title, limit: conversationLimit))
+            BranchStatements.fork(source, at: reply, to: target, title: title, limit: conversationLimit))
         transaction.add(AttachmentStatements.share(from: source, with: target))
         let end = transaction.add(ConversationStatements.total(of: target))
         let results = try await pool.runForRelay(transaction, attempts: Self.attempts)
@@ -215,7 +215,7 @@ public final class ConversationArchive {
     public func importFile(
         _ file: [UInt8], isPiece: Bool, into key: ConversationKey
     ) async throws(RelayError) -> Imported {
-        let end = try await pool.runForRelay(ConversationRowStatements.end(of: key)).first
+        let end = try await pool.runForRelay(ImportStatements.end(of: key)).first
         let continues = isPiece && !ConversationFileReader.hasHeader(file.span)
         guard !continues || end?.exists == true else { throw Self.notFound }
         let start = ConversationFileReader.Start(last: end?.last ?? 0, rows: end?.rows ?? 0)
@@ -235,7 +235,7 @@ public final class ConversationArchive {
         defer { signals?.changed(key) }
         var transaction = Transaction()
         let stored = transaction.add(
-            ConversationRowStatements.add(
+            ImportStatements.add(
                 columns, reader.header, to: key, after: start.last, count: reader.rows, from: end))
         if !columns.attachments.isEmpty {
             transaction.add(AttachmentStatements.attach(columns.attachments, to: key, limit: attachmentsLimit))

@@ -7,7 +7,7 @@ import ChatterdRelay
 struct OpeningBatch {
     private(set) var transaction = Transaction()
     /// Opens the turn.
-    let open: Transaction.Step<ConversationStatements.NewTurn>
+    let open: Transaction.Step<ConversationStatements.InsertedTurn>
     /// The running reply that the turn must not follow; `nil` if it may follow any.
     let running: Transaction.Step<ReplyID>?
     /// Charges the request to its meter, if it has one.
@@ -27,7 +27,7 @@ struct OpeningBatch {
     ///   - bytes: the size of the prompts' text.
     @inline(never)
     init(
-        _ opening: TurnOpening, by query: Query<ConversationStatements.NewTurn>,
+        _ opening: NewTurn, by query: Query<ConversationStatements.InsertedTurn>,
         with attachments: (Attachments, limit: Int), bytes: Int, in cache: HistoryCache
     ) {
         open = transaction.add(query)

@@ -10,14 +10,8 @@ extension PostgresConversationStore {
         ).affectedRows == 1
     }
 
-    public func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenedTurn? {
-        let found = try await run(ConversationStatements.openedTurn(id, in: conversation, owner: lease.id))
-        guard let opened = found.first else { return nil }
-        return OpenedTurn(
-            turn: Turn(conversation: conversation, number: opened.number), id: id, model: opened.model,
-            options: opened.options, attempt: opened.attempt,
-            // The reply reads its history when it starts.
-            history: TurnHistory(unreadBehind: []))
+    public func openedTurn(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> OpenTurn? {
+        try await run(ConversationStatements.openedTurn(id, in: conversation, owner: lease.id)).first
     }
 
     public func withdraw(_ id: ReplyID, in conversation: ConversationKey) async throws(RelayError) -> Bool {
@@ -36,7 +30,6 @@ extension PostgresConversationStore {
             _ = try await run(removal)
             return true
         }
-        return try await settleTurn(
-            Turn(conversation: conversation, number: opened.number), isAbandonedHere: true, closesRegenerated: true)
+        return try await settleTurn(opened.turn, isAbandonedHere: true, closesRegenerated: true)
     }
 }

@@ -41,7 +41,7 @@ extension PostgresConversationStore {
             throw Self.refused("an earlier close of the turn with another ending was committed")
         }
         try await run(
-            ReplyStatements.closeCut(turn, id: reply.id, owner: lease.id, attempt: attempt),
+            SettlementStatements.closeCut(turn, id: reply.id, owner: lease.id, attempt: attempt),
             otherwise: .replyNotStored)
         throw Self.refused("the journal of the reply has a gap: the turn is closed with the text before it")
     }
@@ -67,9 +67,9 @@ extension PostgresConversationStore {
     ) async throws(RelayError) -> Bool {
         var transaction = Transaction()
         transaction.add(
-            ReplyStatements.settleTurn(
+            SettlementStatements.settleTurn(
                 turn, process: lease.id, isAbandonedHere: isAbandonedHere, closesRegenerated: closesRegenerated))
-        let step = transaction.add(ReplyStatements.isSettled(turn, process: lease.id))
+        let step = transaction.add(SettlementStatements.isSettled(turn, process: lease.id))
         defer { signals?.changed(turn.conversation) }
         let settlement = try await run(transaction, otherwise: .replyNotStored)[step].first
         if isAbandonedHere, settlement?.isOwner == true {

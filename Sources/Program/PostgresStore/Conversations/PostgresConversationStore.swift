@@ -54,7 +54,7 @@ public final class PostgresConversationStore: ConversationStore {
         self.keyLifetime = keyLifetime
     }
 
-    public func openTurn(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened {
+    public func openTurn(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome {
         try admit(opening.prompts, to: opening.conversation, answers: 1)
         defer { stored(in: opening.conversation) }
         for _ in 0..<Self.openings {
@@ -67,7 +67,7 @@ public final class PostgresConversationStore: ConversationStore {
     private static let openings = 5
 
     /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
-    private func tryOpening(_ opening: TurnOpening) async throws(RelayError) -> TurnOpened? {
+    private func tryOpening(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome? {
         let batch = openingBatch(opening)
         defer { signals?.changed(opening.conversation) }
         let results = try await runOwning(batch.transaction)
@@ -95,7 +95,7 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     @inline(never)
-    private func openingBatch(_ opening: TurnOpening) -> OpeningBatch {
+    private func openingBatch(_ opening: NewTurn) -> OpeningBatch {
         var attachments = Attachments()
         var stored = opening
         stored.prompts = attachments.detach(from: opening.prompts)
@@ -105,7 +105,7 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     /// - Parameter size: the size that the prompts add with their attachments, in bytes.
-    private func openQuery(_ opening: TurnOpening, size: Int) -> Query<ConversationStatements.NewTurn> {
+    private func openQuery(_ opening: NewTurn, size: Int) -> Query<ConversationStatements.InsertedTurn> {
         guard opening.parent != nil || opening.key != nil || opening.whenBusy != .wait else {
             return ConversationStatements.openTurn(
                 opening, owner: lease.id, size: size, limit: conversationLimit)
@@ -162,7 +162,7 @@ public final class PostgresConversationStore: ConversationStore {
     public func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy,
         reach: HistoryReach? = nil, meter: Meter? = nil
-    ) async throws(RelayError) -> OpenedTurn {
+    ) async throws(RelayError) -> OpenTurn {
         let conversation = reply.turn.conversation
         var transaction = Transaction()
         let open = transaction.add(
@@ -178,7 +178,7 @@ public final class PostgresConversationStore: ConversationStore {
             throw Self.replyNotFound
         }
         let turn = Turn(conversation: conversation, number: opened.turn.number)
-        var alternative = OpenedTurn(
+        var alternative = OpenTurn(
             turn: turn, id: id, model: opened.model, options: opened.options, attempt: 1,
             history: await openedHistory(history, results, of: turn, for: id, at: opened.turn.version))
         alternative.quota = charge.flatMap { results[$0].first }
@@ -187,9 +187,9 @@ public final class PostgresConversationStore: ConversationStore {
 
     public func adoptAbandoned(
         limit: Int, except known: [ReplyID], onClaim: (Turn, ReplyID) -> Void
-    ) async throws(RelayError) -> [OpenedTurn] {
+    ) async throws(RelayError) -> [OpenTurn] {
         var transaction = Transaction()
-        let adopt = transaction.add(ReplyStatements.adopt(by: lease.id, limit: limit, except: known))
+        let adopt = transaction.add(SettlementStatements.adopt(by: lease.id, limit: limit, except: known))
         let adopted = Array(try await runOwning(transaction)[adopt])
         for turn in adopted {
             onClaim(turn.turn, turn.id)

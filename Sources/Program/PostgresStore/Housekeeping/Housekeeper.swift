@@ -202,7 +202,7 @@ public final class Housekeeper {
     }
 
     private func settleAbandoned() async throws(PostgresError) -> Int {
-        try await pool.run(ReplyStatements.settleAbandoned(limit: Self.settleLimit)).affectedRows
+        try await pool.run(SettlementStatements.settleAbandoned(limit: Self.settleLimit)).affectedRows
     }
 
     /// Releases the open replies of dead processes, and removes their leases.

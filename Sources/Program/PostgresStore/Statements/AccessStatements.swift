@@ -142,7 +142,7 @@ enum AccessStatements {
     static let timeOfDay = Query(
         Statement(
             "time_of_day", returnsBinary: true,
-            sql: "SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+            sql: "SELECT \(StoredTime.microseconds("clock_timestamp()"))"
         ) { row in Int64(row.nextInt()) })
 
     // MARK: - Signing keys

@@ -133,13 +133,13 @@ enum CatalogueStatements {
                 SELECT substr(f.message, 1, \(openingLength)) FROM (
                     SELECT seq, name, message FROM chatts WHERE appid = v.appid ORDER BY seq LIMIT \(examinedRows)) AS f
                 WHERE f.name = 'user' ORDER BY f.seq LIMIT 1) END,
-            (extract(epoch FROM v.created_at) * 1000000)::bigint, (extract(epoch FROM v.updated_at) * 1000000)::bigint,
+            \(StoredTime.microseconds("v.created_at")), \(StoredTime.microseconds("v.updated_at")),
             v.archived_at IS NOT NULL,
             EXISTS (
                 SELECT FROM (
                     SELECT state FROM chatts WHERE appid = v.appid ORDER BY seq DESC LIMIT \(examinedRows)) AS n
                 WHERE n.state = 'streaming'),
-            (extract(epoch FROM v.place) * 1000000)::bigint
+            \(StoredTime.microseconds("v.place"))
         FROM page v
         """
 

@@ -20,7 +20,7 @@ enum ConversationRevision {
     static func owner(of conversation: ConversationKey) -> Parameter { .text(conversation.listedOwner) }
 
     /// The owner of the conversation of a turn, as a parameter.
-    static func owner(of opening: TurnOpening) -> Parameter {
+    static func owner(of opening: NewTurn) -> Parameter {
         .text(
             opening.isSingle
                 ? ConversationKey.singleOwner(of: opening.conversation.owner) : opening.conversation.listedOwner)

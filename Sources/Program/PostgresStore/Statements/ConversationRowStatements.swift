@@ -3,11 +3,8 @@ import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
 
-/// The SQL that reads the rows of a conversation for its clients, copies a branch, and stores imported rows. Every statement touches the
-/// conversations of one owner.
+/// The SQL that reads the rows of a conversation for its clients.
 enum ConversationRowStatements {
-    // MARK: - Reading
-
     /// The data of a conversation, and its last row; no row if the conversation does not exist. Conversations of earlier versions have
     /// only rows.
     static func header(of conversation: ConversationKey) -> Query<Header> {
@@ -33,8 +30,8 @@ enum ConversationRowStatements {
     private static let headerStatement = Statement(
         "conversation_header", after: .rowScope, .text, returnsBinary: true,
         sql: """
-            SELECT c.title, \(microseconds("coalesce(c.created_at, f.time)")),
-                \(microseconds("coalesce(c.updated_at, l.time)")), \(microseconds("c.archived_at")), l.seq, l.id
+            SELECT c.title, \(StoredTime.microseconds("coalesce(c.created_at, f.time)")),
+                \(StoredTime.microseconds("coalesce(c.updated_at, l.time)")), \(StoredTime.microseconds("c.archived_at")), l.seq, l.id
             FROM (VALUES (1)) AS one
             LEFT JOIN chatterd_conversations c ON c.appid = $1
             LEFT JOIN LATERAL (SELECT time FROM chatts WHERE appid = $1 ORDER BY seq LIMIT 1) AS f ON true
@@ -167,8 +164,8 @@ enum ConversationRowStatements {
 
     /// The columns of `conversationRow`.
     private static let columns = """
-        c.seq, c.after, \(microseconds("c.time")), c.name, c.message, c.thinking,
-        \(AttachmentStatements.members("c.extras", of: "c.appid")), c.state, c.turn, c.id, c.model, coalesce(c.attempt, 1), c.options, c.last_event, c.account, \(microseconds("c.finished"))
+        c.seq, c.after, \(StoredTime.microseconds("c.time")), c.name, c.message, c.thinking,
+        \(AttachmentStatements.members("c.extras", of: "c.appid")), c.state, c.turn, c.id, c.model, coalesce(c.attempt, 1), c.options, c.last_event, c.account, \(StoredTime.microseconds("c.finished"))
         """
 
     private static func conversationRow(_ row: inout Row) -> ConversationRow {
@@ -191,52 +188,6 @@ enum ConversationRowStatements {
         default: result.kind = .reply(reply)
         }
         return result
-    }
-
-    /// The parts of the branch of a reply that reach into a page; of the next prompt without a reply.
-    static func branch(
-        of conversation: ConversationKey, upTo reply: ReplyID? = nil, from first: Int64, to last: Int64
-    ) -> Query<ClosedRange<Int64>> {
-        guard let reply else { return Query(branchStatement, .text(conversation.text), .int8(first), .int8(last)) }
-        return Query(replyBranchStatement, .text(conversation.text), .int8(first), .int8(last), .uuid(reply))
-    }
-
-    private static let branchStatement = Statement(
-        "conversation_branch", after: .rowScope, .text, .int8, .int8, returnsBinary: true,
-        sql: branch(from: "SELECT seq FROM chatts WHERE appid = $1 ORDER BY seq DESC LIMIT 1"), decode: range)
-
-    private static let replyBranchStatement = Statement(
-        "reply_branch", after: .rowScope, .text, .int8, .int8, .uuid, returnsBinary: true,
-        sql: branch(from: "SELECT seq FROM chatts WHERE appid = $1 AND id = $4 AND turn = seq"), decode: range)
-
-    private static func branch(from tip: String) -> String {
-        """
-        WITH RECURSIVE \(walk(from: tip, downTo: "$2"))
-        SELECT low, high FROM walk WHERE high >= $2 AND low <= $3
-        """
-    }
-
-    private static let range: @Sendable (inout Row) -> ClosedRange<Int64> = { row in
-        let low = Int64(row.nextInt())
-        return low...max(low, Int64(row.nextInt()))
-    }
-
-    /// The ranges of rows on a branch of `$1`, from its tip to `limit`. Each range ends where a row follows another one than the row
-    /// above it. A link never leads forward, so the walk ends.
-    private static func walk(from tip: String, downTo limit: String) -> String {
-        let link = """
-            LEFT JOIN LATERAL (
-                SELECT seq, after FROM chatts WHERE appid = $1 AND seq <= t.seq AND after IS NOT NULL ORDER BY seq DESC LIMIT 1
-            ) AS l ON true
-            """
-        return """
-            walk (high, low, next) AS (
-                SELECT t.seq, coalesce(l.seq, 0), l.after FROM (\(tip)) AS t \(link)
-                UNION ALL
-                SELECT t.seq, coalesce(l.seq, 0), l.after
-                FROM (SELECT next AS seq FROM walk WHERE next > 0 AND next < low AND low > \(limit)) AS t \(link)
-            )
-            """
     }
 
     /// The replies of a conversation that are running.
@@ -263,205 +214,6 @@ enum ConversationRowStatements {
         row.nextBool()
     }
 
-    // MARK: - Copying a branch
-
-    /// Copies the turns of a branch that a history has into a conversation that does not exist, if they have at most `limit` bytes. The copy has
-    /// one branch, and other numbers; so it has no provenance, which names numbers.
-    ///
-    /// - Parameter reply: the last reply; `nil` for the branch of the next prompt.
-    static func fork(
-        _ source: ConversationKey, at reply: ReplyID?, to target: ConversationKey, title: String?, limit: Int
-    ) -> Query<Fork> {
-        Query(
-            forkStatement, .text(source.text), .text(target.text), reply.map { .uuid($0) } ?? .null,
-            .text(target.owner.keyPrefix), title.map { .text($0) } ?? .null, .int8(limit),
-            .int8(Int(Partition(of: target.owner).number)))
-    }
-
-    /// The outcome of a copy.
-    struct Fork {
-        let isDone: Bool
-        /// Whether the source exists.
-        let hasSource: Bool
-        /// Whether histories have the given reply; `nil` if it does not exist.
-        let isReplayed: Bool?
-        /// Whether the target existed before.
-        let hasTarget: Bool
-    }
-
-    // OFFSET 0 keeps the planner from reading all rows for each range of the walk.
-    private static let forkStatement = Statement(
-        "fork_conversation", after: .rowScope, .text, .text, .uuid, .text, .text, .int8, .int8, returnsBinary: true,
-        sql: """
-            WITH RECURSIVE reply AS (
-                SELECT seq, \(ConversationStatements.isReplayed("")) AS is_replayed FROM chatts
-                WHERE appid = $1 AND id = $3 AND turn = seq
-            ), tip AS (
-                SELECT seq FROM reply WHERE is_replayed
-                UNION ALL
-                (SELECT seq FROM chatts WHERE appid = $1 AND $3 IS NULL ORDER BY seq DESC LIMIT 1)
-            ), \(walk(from: "SELECT seq FROM tip", downTo: "0")), grouped AS (
-                SELECT c.seq, c.state, \(ConversationStatements.isReplayed("c.")) AS is_replayed,
-                    octet_length(c.message) + coalesce(octet_length(c.thinking), 0)
-                        + \(AttachmentStatements.size("c.extras")) + \(ConversationStatements.rowCost) AS size,
-                    count(*) FILTER (WHERE c.state <> 'prompt') OVER (ORDER BY c.seq DESC) AS number
-                FROM walk w CROSS JOIN LATERAL (
-                    SELECT seq, state, message, thinking, extras FROM chatts
-                    WHERE appid = $1 AND seq BETWEEN w.low AND w.high OFFSET 0) AS c
-                WHERE \(isMessage("c."))
-            ), kept AS (
-                SELECT seq, state, is_replayed, number, row_number() OVER (ORDER BY seq) AS place,
-                    (coalesce(sum(size) OVER (ORDER BY seq ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0))::bigint AS total,
-                    sum(size) OVER () AS size
-                FROM (
-                    SELECT *, bool_or(is_replayed) OVER turn AND bool_or(state = 'prompt') OVER turn AS is_whole
-                    FROM grouped WINDOW turn AS (PARTITION BY number)) AS turns
-                WHERE state IS NULL OR is_whole
-            ), source AS (
-                SELECT (SELECT title FROM chatterd_conversations WHERE appid = $1) AS title,
-                    (SELECT metadata FROM chatterd_conversations WHERE appid = $1) AS metadata
-                WHERE EXISTS (SELECT FROM chatts WHERE appid = $1)
-                    OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
-            ), claimed AS (
-                INSERT INTO chatterd_conversations (appid, owner, title, metadata)
-                SELECT $2, $4, coalesce($5, s.title), s.metadata FROM source s
-                WHERE ($3 IS NULL OR EXISTS (SELECT FROM tip)) AND NOT EXISTS (SELECT FROM chatts WHERE appid = $2)
-                    AND coalesce((SELECT max(size) FROM kept), 0) <= $6
-                ON CONFLICT (appid) DO NOTHING
-                RETURNING appid
-            ), added AS (
-                INSERT INTO chatts (
-                    appid, seq, turn, name, message, extras, thinking, state, id, model, attempt, options, last_event, time,
-                    finished, total, floor)
-                SELECT t.appid, k.place,
-                    CASE WHEN k.state IS NOT NULL THEN max(k.place) OVER (PARTITION BY k.number) END,
-                    c.name, c.message, c.extras, c.thinking, c.state,
-                    CASE WHEN k.is_replayed THEN \(newReplyID(in: "$7")) ELSE gen_random_uuid() END,
-                    c.model, c.attempt, c.options, c.last_event, c.time, c.finished,
-                    CASE WHEN k.is_replayed OR k.state IS NULL THEN k.total END, k.place - 1
-                FROM claimed t, kept k JOIN chatts c ON c.appid = $1 AND c.seq = k.seq
-            )
-            SELECT EXISTS (SELECT FROM claimed), EXISTS (SELECT FROM source), (SELECT is_replayed FROM reply),
-                EXISTS (SELECT FROM chatts WHERE appid = $2)
-                    OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $2)
-            """
-    ) { row in
-        Fork(
-            isDone: row.nextBool(), hasSource: row.nextBool(), isReplayed: row.nextOptionalBool(),
-            hasTarget: row.nextBool())
-    }
-
-    /// A new id in a partition: as `ReplyID.init(in:using:)` makes it.
-    private static func newReplyID(in partition: String) -> String {
-        """
-        overlay(overlay(gen_random_uuid()::text PLACING lpad(to_hex(\(partition)), 2, '0') FROM 1 FOR 2) PLACING '8' FROM 15 FOR 1)::uuid
-        """
-    }
-
-    // MARK: - Importing
-
-    /// The last row of a conversation, the number of its rows, and its size in bytes.
-    static func end(of conversation: ConversationKey) -> Query<End> { Query(endStatement, .text(conversation.text)) }
-
-    struct End {
-        let last: Int64
-        let rows: Int
-        let size: Int
-        /// Whether the conversation exists, with or without rows.
-        let exists: Bool
-        /// Other values after any change of the conversation; -1 without one.
-        let epoch: Int64
-        let revision: Int64
-    }
-
-    // The rows up to the last piece of an import are known, unless rows were removed or edited since: then the version is another one.
-    private static let endStatement = Statement(
-        "conversation_end", after: .rowScope, .text, returnsBinary: true,
-        sql: """
-            SELECT l.last, CASE WHEN v.counted[1] = v.epoch AND v.counted[2] = v.base
-                    THEN v.counted[4] + (SELECT count(*) FROM chatts WHERE appid = $1 AND seq > v.counted[3])
-                    ELSE (SELECT count(*) FROM chatts WHERE appid = $1) END,
-                CASE WHEN l.last > 0 THEN l.total ELSE 0 END, l.last > 0 OR v.appid IS NOT NULL,
-                coalesce(v.epoch, -1), coalesce(v.revision, -1)
-            FROM \(ConversationStatements.tip) AS l LEFT JOIN chatterd_conversations v ON v.appid = $1
-            """
-    ) { row in
-        End(
-            last: Int64(row.nextInt()), rows: row.nextInt(), size: row.nextInt(), exists: row.nextBool(),
-            epoch: Int64(row.nextInt()), revision: Int64(row.nextInt()))
-    }
-
-    /// Adds imported rows behind row `last`, and the data of the conversation if the rows are its first ones. It adds none if another
-    /// row is the last one. It locks the conversation before its rows, like every change of both, and counts one change.
-    ///
-    /// - Parameters:
-    ///   - count: the number of rows that the conversation has then. The next piece needs it.
-    ///   - end: the one with which the rows were counted; `nil` for a new conversation.
-    /// - Returns: one row if the rows are stored.
-    static func add(
-        _ columns: ConversationColumns, _ header: ConversationHeader?, to key: ConversationKey, after last: Int64,
-        count: Int, from end: End?
-    ) -> Query<Void> {
-        Query(
-            addStatement,
-            parameters: [
-                .text(key.text), .int8(last), .text(key.owner.keyPrefix), .boolean(header != nil),
-                header?.title.map { .text($0) } ?? .null, .int8(header?.createdAt ?? 0), .int8(header?.updatedAt ?? 0),
-                header?.archivedAt.map { .int8($0) } ?? .null, .int8(Int(Partition(of: key.owner).number)),
-            ] + columns.parameters + [.int8(count), .int8(Int(end?.epoch ?? -1)), .int8(Int(end?.revision ?? -1))])
-    }
-
-    private static let addStatement = Statement(
-        "import_rows", after: .rowScope, .text, .int8, .text, .boolean, .text, .int8, .int8, .int8, .int8, .int8Array,
-        .int8Array,
-        .int8Array,
-        .int8Array, .int8Array, .int8Array, .int8Array, .textArray, .textArray, .textArray, .textArray, .textArray,
-        .textArray,
-        .textArray, .textArray, .textArray, .int8, .int8, .int8,
-        sql: """
-            WITH place AS (
-                SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
-            ), conversation AS (
-                INSERT INTO chatterd_conversations AS c (appid, owner, title, created_at, updated_at, changed_in, archived_at)
-                SELECT $1, $3, $5, CASE WHEN $4 THEN \(time("$6")) ELSE now() END, u.time,
-                    \(ConversationRevision.period(of: "u.time")), \(time("$8"))
-                FROM place, LATERAL (SELECT CASE WHEN $4 THEN \(time("$7")) ELSE now() END) AS u (time)
-                ON CONFLICT (appid) DO UPDATE SET
-                    \(ConversationRevision.listed("c")),
-                    title = CASE WHEN $4 THEN excluded.title ELSE c.title END,
-                    created_at = CASE WHEN $4 THEN excluded.created_at ELSE c.created_at END,
-                    updated_at = CASE WHEN $4 THEN excluded.updated_at ELSE c.updated_at END,
-                    changed_in = CASE WHEN $4 THEN excluded.changed_in ELSE c.changed_in END,
-                    archived_at = CASE WHEN $4 THEN excluded.archived_at ELSE c.archived_at END,
-                    revision = c.revision + 1, base = c.revision + 1,
-                    counted = CASE WHEN c.epoch = $27 AND c.revision = $28 THEN ARRAY[
-                        c.epoch, c.revision + 1, greatest($2, (SELECT max(r.seq) FROM unnest($10) AS r (seq))), $26] END
-                RETURNING c.appid
-            ), added AS (
-                INSERT INTO chatts (
-                    appid, seq, after, turn, time, attempt, finished, total, state, name, message, thinking, extras, model,
-                    options, last_event, account, id, floor)
-                SELECT c.appid, r.seq, nullif(r.after, -1), nullif(r.turn, -1), \(time("r.time")), nullif(r.attempt, -1),
-                    \(time("nullif(r.finished, \(ConversationColumns.noTime))")), nullif(r.total, -1), nullif(r.state, ''), r.name, r.message,
-                    nullif(r.thinking, ''), nullif(r.extras, ''), nullif(r.model, ''), nullif(r.options, ''),
-                    nullif(r.last_event, ''), nullif(r.account, ''),
-                    CASE WHEN r.turn = r.seq THEN \(newReplyID(in: "$9")) ELSE gen_random_uuid() END,
-                    CASE WHEN place.is_quiet THEN r.seq - 1 END
-                FROM place, conversation c, unnest($10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25)
-                    AS r (seq, after, turn, time, attempt, finished, total, state, name, message, thinking, extras, model,
-                        options, last_event, account)
-            )
-            SELECT FROM place
-            """)
-
-    // MARK: - Pieces
-
-    private static func isMessage(_ table: String) -> String { "\(table)state IS DISTINCT FROM 'choice'" }
-
-    private static func microseconds(_ time: String) -> String { "(extract(epoch FROM \(time)) * 1000000)::bigint" }
-
-    /// A time from its microseconds since 1970, exactly.
-    private static func time(_ microseconds: String) -> String {
-        "'1970-01-01T00:00:00Z'::timestamptz + \(microseconds) * interval '1 microsecond'"
-    }
+    /// Whether a row is a message.
+    static func isMessage(_ table: String) -> String { "\(table)state IS DISTINCT FROM 'choice'" }
 }

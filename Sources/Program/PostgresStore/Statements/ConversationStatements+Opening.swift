@@ -5,8 +5,8 @@ import ChatterdRelay
 
 // The SQL that opens turns.
 extension ConversationStatements {
-    /// A turn that a statement has opened.
-    struct NewTurn {
+    /// A turn whose rows a statement has inserted.
+    struct InsertedTurn {
         let number: Int64
         /// The version of the rows below it.
         let version: HistoryVersion
@@ -21,7 +21,7 @@ extension ConversationStatements {
     ///
     /// Two concurrent statements on one conversation compute the same numbers; the primary key accepts one of them. The statement
     /// inserts no row if the conversation would exceed `limit` bytes with the `size` bytes of the prompts.
-    static func openTurn(_ opening: TurnOpening, owner: ReplyID, size: Int, limit: Int) -> Query<NewTurn> {
+    static func openTurn(_ opening: NewTurn, owner: ReplyID, size: Int, limit: Int) -> Query<InsertedTurn> {
         var parameters = turnParameters(of: opening, owner: owner, count: 13)
         parameters.append(.int8(size))
         parameters.append(.int8(limit))
@@ -32,7 +32,7 @@ extension ConversationStatements {
 
     /// $1 to $9 of the statements that open a turn, in an array with room for `count` parameters. The last element of the columns is the
     /// row of the reply: it has no role, by which the statements know it.
-    private static func turnParameters(of opening: TurnOpening, owner: ReplyID, count: Int) -> [Parameter] {
+    private static func turnParameters(of opening: NewTurn, owner: ReplyID, count: Int) -> [Parameter] {
         var parameters: [Parameter] = []
         parameters.reserveCapacity(count)
         parameters.append(.text(opening.conversation.text))
@@ -78,7 +78,7 @@ extension ConversationStatements {
             RETURNING turn, \(ConversationRevision.versionColumns)
             """
     ) { row in
-        NewTurn(from: &row)
+        InsertedTurn(from: &row)
     }
 
     /// Opens a turn as `openTurn` does, for a turn that follows another turn than the last one, or whose request has an idempotency
@@ -87,8 +87,8 @@ extension ConversationStatements {
     /// A key is free if its reply is gone. A key that a concurrent request has just claimed looks free too, but then that request
     /// also has the same turn number, and the primary key rejects one of the two.
     static func openNamedTurn(
-        _ opening: TurnOpening, owner: ReplyID, keyLifetime: Duration, size: Int, limit: Int
-    ) -> Query<NewTurn> {
+        _ opening: NewTurn, owner: ReplyID, keyLifetime: Duration, size: Int, limit: Int
+    ) -> Query<InsertedTurn> {
         let (parent, parentID): (Parameter, Parameter) =
             switch opening.parent {
             case nil: (.text(opening.whenBusy == .replace ? "replace" : "tip"), .null)
@@ -145,7 +145,7 @@ extension ConversationStatements {
             RETURNING turn, \(ConversationRevision.versionColumns)
             """
     ) { row in
-        NewTurn(from: &row)
+        InsertedTurn(from: &row)
     }
 
     /// The row that the first running turn of $1 follows, or 0; for another reply to a prompt the row above it. NULL if none is running.
@@ -165,7 +165,7 @@ extension ConversationStatements {
     static func openAlternative(
         to reply: ReplyRecord, as id: ReplyID, model: String?, owner: ReplyID, onInterrupt: InterruptPolicy, limit: Int,
         meter: Meter? = nil
-    ) -> Query<NewAlternative> {
+    ) -> Query<InsertedAlternative> {
         Query(
             openAlternativeStatement, .text(reply.turn.conversation.text), .int8(reply.turn.number), .uuid(reply.id),
             .uuid(id), model.map { .text($0) } ?? .null, .uuid(owner), parameter(of: onInterrupt), .int8(limit),
@@ -193,12 +193,12 @@ extension ConversationStatements {
             RETURNING turn, \(ConversationRevision.versionColumns), model, options
             """
     ) { row in
-        NewAlternative(turn: NewTurn(from: &row), model: row.nextText(), options: row.nextBytes())
+        InsertedAlternative(turn: InsertedTurn(from: &row), model: row.nextText(), options: row.nextBytes())
     }
 
     /// A turn for another answer to a prompt.
-    struct NewAlternative {
-        let turn: NewTurn
+    struct InsertedAlternative {
+        let turn: InsertedTurn
         let model: String
         let options: [UInt8]
     }

@@ -61,25 +61,13 @@ enum ConversationStatements {
         Query(openedTurnStatement, .text(conversation.text), .uuid(id), .uuid(owner))
     }
 
-    /// A turn whose reply starts or continues.
-    struct OpenTurn {
-        let number: Int64
-        let model: String
-        let options: [UInt8]
-        let attempt: Int
-    }
-
     private static let openedTurnStatement = Statement(
         "opened_turn", after: .rowScope, .text, .uuid, .uuid, returnsBinary: true,
         sql: """
-            SELECT seq, model, options, coalesce(attempt, 1) FROM chatts
+            SELECT appid, seq, id, model, options, coalesce(attempt, 1) FROM chatts
             WHERE appid = $1 AND id = $2 AND turn = seq AND state = 'streaming'
                 AND \(ReplyStatements.isHolder("holder", "$3"))
-            """
-    ) { row in
-        OpenTurn(
-            number: Int64(row.nextInt()), model: row.nextText(), options: row.nextBytes(), attempt: row.nextInt())
-    }
+            """, decode: ReplyStatements.openTurn)
 
     /// Removes the turn of a reply that a process owns. It keeps the turn if later turns exist and the turn does not follow the row
     /// above it, because the removal would change which turn they follow.

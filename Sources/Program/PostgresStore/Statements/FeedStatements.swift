@@ -137,7 +137,7 @@ enum FeedStatements {
                 WINDOW event AS (ORDER BY n.revision, n.added)
             )
             SELECT h.epoch, h.revision, h.base, coalesce(e.count, 0), e.revision, e.added, e.kind, e.seq, e.id, e.name, e.text,
-                e.extras, e.turn, (extract(epoch FROM e.time) * 1000000)::bigint, e.flag
+                e.extras, e.turn, \(StoredTime.microseconds("e.time")), e.flag
             FROM head h LEFT JOIN (
                 SELECT * FROM found WHERE place = 1 OR place <= $4 AND running <= $5) AS e ON true
             ORDER BY e.place

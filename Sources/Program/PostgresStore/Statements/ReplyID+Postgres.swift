@@ -16,3 +16,12 @@ extension Row {
         return ReplyID(high: high, low: low)
     }
 }
+
+extension ReplyID {
+    /// The SQL of a new id in a partition, as `init(in:using:)` makes it.
+    static func newSQL(in partition: String) -> String {
+        """
+        overlay(overlay(gen_random_uuid()::text PLACING lpad(to_hex(\(partition)), 2, '0') FROM 1 FOR 2) PLACING '8' FROM 15 FOR 1)::uuid
+        """
+    }
+}

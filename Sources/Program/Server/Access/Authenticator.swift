@@ -152,7 +152,7 @@ final class Authenticator {
     /// - Throws: `unauthorized` unless it is valid; errors of the store.
     private func validKey(_ id: String, of owner: Owner?, now: Int64) async throws(RelayError) -> AppKey {
         guard let owner, let key = try await registry.store.find(id), key.isValid(at: now), key.isOf(owner) else {
-            throw RelayError(AccessError(.unauthorized, "The key behind the credential has expired or is revoked."))
+            throw RelayError(AccessError(.unauthorized, "The key of the credential has expired, or was revoked."))
         }
         return key
     }
@@ -175,7 +175,7 @@ final class Authenticator {
         }
         let grant = try await registry.verify(token, now: now)
         guard let key = try await registry.store.find(grant.key), key.isValid(at: now), key.isOf(grant.owner) else {
-            throw RelayError(AccessError(.unauthorized, "The key behind the token has expired or is revoked."))
+            throw RelayError(AccessError(.unauthorized, "The key of the token has expired, or was revoked."))
         }
         var principal = Principal(
             grant, issuedAt: token.claims.issuedAt ?? 0,

@@ -68,7 +68,7 @@ extension Responder {
     func respond(_ items: ItemList, _ page: ItemList.Page, memory: MemoryReservation) throws(RelayError) {
         var body = ByteBuffer()
         guard items.append(page, to: &body) else {
-            throw RelayError(.invalidRequest, "after is none of the items.")
+            throw RelayError(.invalidRequest, "after is not one of the items.")
         }
         respond(json: body, fields: [.cacheControl: "no-store"], memory: memory)
     }

@@ -20,7 +20,7 @@ extension Request {
     func lastPosition<Position>(_ parse: (String) -> Position?) throws(RelayError) -> Position? {
         guard let text = lastEventID else { return nil }
         guard let position = parse(text) else {
-            throw RelayError(.invalidRequest, "Last-Event-ID is none of those that this server gives.")
+            throw RelayError(.invalidRequest, "Last-Event-ID is not an id that this server gives.")
         }
         return position
     }

@@ -118,9 +118,9 @@ struct UpstreamRoute: Sendable {
             problems = read.problems
             if let description = read.description {
                 if description.name == Configuration.Upstreams.echo.name {
-                    problems.append("name is that of the built-in model, which is offered by CHATTERD_ECHO")
+                    problems.append("name belongs to the built-in model, which CHATTERD_ECHO offers")
                 } else if let name, description.name != name {
-                    problems.append("name is not that of the path; to rename it, add it and remove the old one")
+                    problems.append("name differs from the path; to rename it, add it and remove the old one")
                 } else {
                     return description
                 }

@@ -149,7 +149,7 @@ final class UpstreamRegistry: Sendable {
 
     /// The error for a name that no model server has.
     static func notFound(_ name: String) -> RelayError {
-        RelayError(.upstreamNotFound, "There is no model server of the name \(SettingText.excerpt(name)).")
+        RelayError(.upstreamNotFound, "There is no model server named \(SettingText.excerpt(name)).")
     }
 
     /// Makes a change and reads the table in the same transaction. Returns whether a row changed.

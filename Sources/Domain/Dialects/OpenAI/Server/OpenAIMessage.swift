@@ -133,7 +133,7 @@ struct OpenAIMessage {
         var reader = JSONReader(json)
         try reader.beginArray()
         while try reader.nextElement() {
-            let call = try StoredToolCall(from: &reader)
+            let call = try ToolCallRanges(from: &reader)
             let name = json.array(call.name)
             let id = calls.id(ofCall: json.array(call.id), name: name)
             array.object { object in

@@ -28,4 +28,26 @@ extension ModelError {
             .answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended.",
             detail: "more than \(limits.answer) bytes")
     }
+    /// The answer took longer than `limit` as a whole.
+    public static func totalTimeout(_ limit: Duration) -> ModelError {
+        ModelError(
+            .totalTimeout, "The answer took longer than \(limit), and was ended.", detail: "no end within \(limit)")
+    }
+
+    /// No byte of an answer came within `limit`.
+    public static func firstByteTimeout(_ limit: Duration) -> ModelError {
+        ModelError(
+            .firstByteTimeout, "The model server did not begin to answer within \(limit).",
+            detail: "no byte within \(limit)")
+    }
+
+    /// The answer paused for `limit`.
+    public static func silenceTimeout(_ limit: Duration) -> ModelError {
+        ModelError(
+            .silenceTimeout, "The model server stopped sending in the middle of its answer.",
+            detail: "no byte for \(limit)")
+    }
+
+    /// Whether the error may come from a wrong description of the server.
+    public var mayBeMisdescribed: Bool { code == .rejected || code == .malformed || code == .modelNotFound }
 }

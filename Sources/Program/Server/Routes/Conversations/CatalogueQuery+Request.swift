@@ -38,7 +38,7 @@ extension CatalogueQuery {
         }
         if let text = request.head.target.queryItem("cursor") {
             guard let position = CataloguePosition(parsing: text) else {
-                throw RelayError(.invalidRequest, "cursor is none of those that this server gives as next.")
+                throw RelayError(.invalidRequest, "cursor is not a value that this server gives as next.")
             }
             self.position = position
         }

@@ -130,7 +130,7 @@ final class PassThroughExchange: ExchangeDelegate {
         guard count != nil else { return }
         received += body.count
         guard received <= limits.answer else {
-            fail(ModelError(.answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended."))
+            fail(ModelError.answerTooLarge(limits))
             return
         }
         count?.append(body)
@@ -239,13 +239,11 @@ final class PassThroughExchange: ExchangeDelegate {
         if errorAnswer != nil {
             sendError()
         } else if responder.shard.now >= totalDeadline {
-            fail(ModelError(.totalTimeout, "The answer took longer than \(limits.total), and was ended."))
+            fail(ModelError.totalTimeout(limits.total))
         } else if count == nil {
-            fail(
-                ModelError(
-                    .firstByteTimeout, "The model server did not begin to answer within \(limits.firstByte)."))
+            fail(ModelError.firstByteTimeout(limits.firstByte))
         } else {
-            fail(ModelError(.silenceTimeout, "The model server fell silent in the middle of its answer."))
+            fail(ModelError.silenceTimeout(limits.silence))
         }
     }
 

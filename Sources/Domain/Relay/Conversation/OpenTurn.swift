@@ -3,7 +3,7 @@ import ChatterdIdentity
 
 /// An open turn with the history from which its reply is generated: of a new prompt, of another answer to the same prompt, or of a
 /// dead process.
-public struct OpenedTurn: Sendable {
+public struct OpenTurn: Sendable {
     public var turn: Turn
     /// The id of its reply.
     public var id: ReplyID

@@ -1,8 +1,8 @@
 import ChatterdChat
 import ChatterdIdentity
 
-/// The data that is committed when a prompt is accepted.
-public struct TurnOpening: Sendable {
+/// A turn to open: the data that is committed when a prompt is accepted.
+public struct NewTurn: Sendable {
     /// The conversation.
     public var conversation: ConversationKey
     /// The new messages.
@@ -58,7 +58,7 @@ public enum TurnParent: Sendable, Hashable {
 }
 
 /// The result of opening a turn.
-public enum TurnOpened: Sendable {
+public enum OpeningOutcome: Sendable {
     /// The prompts are committed. The quota is that of a principal with limits.
     case opened(Turn, TurnHistory, Quota?)
     /// The same request was accepted before. The store is unchanged.

@@ -1,7 +1,7 @@
 import ChatterdBasics
 
-/// A tool call of a message in a conversation, in the form of Ollama or OpenAI, as ranges of its text.
-public struct StoredToolCall {
+/// The members of a call of a tool, in the form of Ollama or OpenAI, as ranges of the text that has it.
+public struct ToolCallRanges {
     /// The inside of `id`; empty if the call has none.
     private(set) var id = 0..<0
     /// The inside of `function.name`; empty if the call has none.

@@ -203,13 +203,13 @@ import Testing
         run.fail(.rejected, .thinking)
         _ = run.transcript()
         run.fail(.rejected, .thinking)
-        #expect(run.transcript() == "answered, fail upstream_rejected")
+        #expect(run.transcript() == "answered, fail upstream_rejected, blame servers")
     }
 
     @Test func requestThatNeedsThoughtsIsNotSentWithoutThem() {
         var run = ScriptedRun(plain)
         run.fail(.rejected, .thinking)
-        #expect(run.transcript() == "fit 0, send, wait, answered, fail upstream_rejected")
+        #expect(run.transcript() == "fit 0, send, wait, answered, fail upstream_rejected, blame servers")
     }
 
     // MARK: - Cancellation

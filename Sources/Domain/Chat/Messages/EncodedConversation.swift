@@ -217,7 +217,7 @@ public struct EncodedConversation: Sendable {
     /// Whether a message has the address of a picture in the place of its bytes.
     public var hasImageAddress: Bool {
         pieces.contains { piece in
-            piece.run.hasImageAddress && piece.run.entries[piece.range].contains(where: \.hasImageAddress)
+            piece.run.images > 0 && piece.run.entries[piece.range].contains(where: \.hasImageAddress)
         }
     }
 

@@ -11,8 +11,6 @@ public struct EncodedMessages: Sendable {
     /// The pictures of all messages, and their bytes in the text.
     private(set) var images = 0
     private(set) var imageBytes = 0
-    /// Whether a picture is an address.
-    private(set) var hasImageAddress = false
 
     /// The number of messages.
     var count: Int { entries.count }
@@ -38,7 +36,6 @@ public struct EncodedMessages: Sendable {
                 hasImageAddress: pictures.hasAddress, role: MessageRole(role)))
         images += pictures.count
         imageBytes += pictures.bytes
-        hasImageAddress = hasImageAddress || pictures.hasAddress
         if seq > 0 {
             numbers.append(number: seq)
         }

@@ -21,8 +21,6 @@ final class ReplyGenerator {
     private let members: [RawMember]
     /// The message of the system that precedes the history; none without instructions.
     private var instructions: EncodedConversation
-    /// Whether the request has messages of the system in the place of those that the history begins with.
-    private var replacesSystem: Bool
     private var targets: ModelTargets
     var run: GenerationRun
     /// The conversation, for every server that is asked.
@@ -41,6 +39,8 @@ final class ReplyGenerator {
     var isPaused = false
     /// Whether no task performs actions, because a server works.
     private var isWaiting = false
+    /// Whether the request has messages of the system in the place of those that the history begins with.
+    private var replacesSystem: Bool
     /// The failures for which either the server or the request is at fault.
     private var suspects: [(health: UpstreamHealth, error: ModelError)] = []
     private lazy var pause = Pause(on: context.scheduler)

@@ -40,14 +40,19 @@ final class AnswerStream: ReplyListener {
         }
     }
 
+    /// The head of the response.
+    private enum Head {
+        case waiting(Opening)
+        case written(ResponseStream)
+        /// There will be none.
+        case none
+    }
+
     private let responder: Responder
     private var encoder: any AnswerEncoder
     private let model: String
     private let settings: Settings
-    /// `nil` after the head, and if the client has left before it.
-    private var opening: Opening?
-    /// The response, once its head is written.
-    private var stream: ResponseStream?
+    private var head: Head
     private var subscription: ReplySubscription?
     private var registration: RevocableResponses.Registration?
     private let presentsAnyEnding: Bool
@@ -65,7 +70,17 @@ final class AnswerStream: ReplyListener {
         model = context.model
         hasContent = context.hasContent
         self.settings = settings
-        opening = Opening(fields)
+        head = .waiting(Opening(fields))
+    }
+
+    /// `nil` after the head, and if there will be none.
+    private var opening: Opening? {
+        if case .waiting(let opening) = head { opening } else { nil }
+    }
+
+    /// The response, once its head is written.
+    private var stream: ResponseStream? {
+        if case .written(let stream) = head { stream } else { nil }
     }
 
     /// Writes the subscription from now on. If the client leaves, or has left before, the subscription ends.
@@ -103,17 +118,21 @@ final class AnswerStream: ReplyListener {
         await withCheckedContinuation { opening.handler = $0 }
     }
 
+    /// Has the handler continue. There is no head if it is not written yet.
     private func endOpening() {
-        opening.take()?.handler?.resume()
+        guard let opening else { return }
+        head = .none
+        opening.handler?.resume()
     }
 
     /// The response; its head is written first.
     private func open() -> ResponseStream {
         if let stream { return stream }
+        let opening = opening
         opening?.timer = nil
         let fields = opening?.fields ?? Fields()
         let stream = responder.stream(.ok, fields: fields.forStream(type(of: encoder).contentType))
-        self.stream = stream
+        head = .written(stream)
         stream.onDrained = { [self] in
             guard isFull else { return }
             isFull = false
@@ -123,7 +142,7 @@ final class AnswerStream: ReplyListener {
             self.stream?.write { encoder.keepAlive(to: &$0) }
         }
         writeIfAny { encoder.begin(to: &$0) }
-        endOpening()
+        opening?.handler?.resume()
         return stream
     }
 

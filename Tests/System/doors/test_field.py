@@ -13,6 +13,8 @@ import struct
 import threading
 import urllib.parse
 
+import anthropic
+
 from doors.door_test_case import ADMIN_TOKEN, DoorTestCase
 from doors.field_cases import (
     CHAT, CHAT_ROWS, CLAUDE_ROWS, COMPLETIONS, COUNT, EMBEDDINGS, FORMS, FUNCTION, HI, MCP, MESSAGES, OLLAMA, ON, PATCH, PNG,
@@ -470,6 +472,32 @@ class AnswerTests(FieldTestCase):
         status, _, answer = self.send(OLLAMA, chat(think=True, stream=False))
         self.assertEqual((status, json.loads(answer)), (400, {"error": '"m" does not support thinking'}))
         self.assertEqual(len(self.asked()), 1)
+
+    def test_a_model_that_does_not_exist_has_a_status_in_streams_too(self):
+        for path, body in ((RESPONSES, respond()), (CHAT, chat()), (MESSAGES, claude()), (OLLAMA, chat())):
+            for fields in ({}, {"X-App-ID": self.app}):
+                with self.subTest(path, fields=fields):
+                    status, _, answer = self.send(path, body | {"model": "nowhere", "stream": True}, fields)
+                    self.assertEqual(status, 404, answer)
+                    self.assertIn("nowhere", self.message(path, answer))
+
+    def test_threads_of_anthropic_become_whole_histories(self):
+        status, _, answer = self.send(MESSAGES, claude(thread={"type": "create"}))
+        details = {"error_code": "thread_unsupported_request", "unsupported": []}
+        self.assertEqual((status, json.loads(answer)["error"]["details"]), (400, details))
+
+        @anthropic.beta_tool
+        def weather(city: str, days: int) -> str:
+            """The weather of a city."""
+            return f"Rain in {city} for {days} days."
+
+        self.calls_then_says("It rains.")
+        client = anthropic.Anthropic(base_url=self.url, api_key="any", max_retries=0)
+        runner = client.beta.messages.tool_runner(model="m", max_tokens=99, tools=[weather], messages=[said("user", "Ålesund?")])
+        [*_, last] = runner
+        self.assertEqual(last.content[-1].text, "It rains.")
+        roles = [message["role"] for message in self.asked()[-1]["messages"]]
+        self.assertEqual(roles, ["user", "assistant", "tool"])
 
     def test_the_start_of_a_message_has_the_estimate(self):
         body = chat(said("user", "word " * 100))

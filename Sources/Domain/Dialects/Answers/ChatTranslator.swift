@@ -10,12 +10,17 @@ public protocol AnswerTranslator: Sendable {
     /// in one piece as well. The head of a stream then need not wait for the answer. Otherwise such an ending is an error.
     var presentsAnyEnding: Bool { get }
 
+    /// Whether the head of a stream waits until a model server works, although its events present any ending: an error before that, such as
+    /// a model that does not exist, has a status.
+    var waitsForModelServer: Bool { get }
+
     /// Appends an answer that is not streamed.
     func append(_ answer: WholeAnswer, _ context: AnswerContext, to body: inout ByteBuffer)
 }
 
 extension AnswerTranslator {
     var presentsAnyEnding: Bool { false }
+    var waitsForModelServer: Bool { false }
 }
 
 /// Translates requests to a model, and their answers, for one path of a door.

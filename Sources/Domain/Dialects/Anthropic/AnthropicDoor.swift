@@ -23,6 +23,13 @@ struct AnthropicDoor: DoorDialect {
                 json.object("error") { json in
                     json.member("type", Self.type(of: status.code))
                     json.member("message", fault.message)
+                    if fault.parameter == "thread" {
+                        // Anthropic's packages send the whole history then.
+                        json.object("details") { json in
+                            json.member("error_code", "thread_unsupported_request")
+                            json.array("unsupported") { _ in }
+                        }
+                    }
                 }
             }
         }

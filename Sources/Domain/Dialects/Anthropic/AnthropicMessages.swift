@@ -32,6 +32,7 @@ struct AnthropicMessages: ChatTranslator {
         DoorField("container", .ignored("chatterd runs no tools.")),
         DoorField("mcp_servers", .ignored("chatterd runs no tools."), harmless: ["[]"]),
         DoorField("context_management", .ignored("chatterd edits no messages."), harmless: [#"{"edits":[]}"#]),
+        DoorField("thread", .refused("chatterd keeps no threads of messages: send the whole history.")),
         DoorField("inference_geo", .refused("the operator chooses the model servers.")),
         DoorField("cache_control", .translated("no effect: model servers recognise what they have read")),
     ]

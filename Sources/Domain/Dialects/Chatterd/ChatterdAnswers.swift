@@ -17,6 +17,7 @@ public struct ChatterdAnswers: AnswerTranslator {
 
     /// A failed answer ends with an `error` event, a stopped one with a line that says so.
     public var presentsAnyEnding: Bool { true }
+    public var waitsForModelServer: Bool { false }
 
     public func makeEncoder(_ context: AnswerContext) -> any AnswerEncoder {
         ChatterdEventEncoder(model: context.model, retry: retry, showsQueue: showsQueue)

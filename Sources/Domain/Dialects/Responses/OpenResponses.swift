@@ -148,6 +148,7 @@ struct OpenResponses: ChatTranslator {
 
     /// A stopped answer is a response too, and a stream ends with a failed one as well: their status says so.
     var presentsAnyEnding: Bool { true }
+    var waitsForModelServer: Bool { true }
 
     func append(_ answer: WholeAnswer, _ context: AnswerContext, to body: inout ByteBuffer) {
         let output = ResponseOutput(

@@ -27,7 +27,10 @@ struct AnswerSender: Sendable {
             await reply.begin()
             return
         }
-        await answer(as: form, context, fields, to: responder, until: watch, begin: reply.begin, reply.subscribe)
+        let waits = form.translator.waitsForModelServer || !form.translator.presentsAnyEnding
+        await answer(
+            as: form, context, fields, opensAtOnce: !waits, to: responder, until: watch, begin: reply.begin,
+            reply.subscribe)
     }
 
     /// Answers with a reply that has been started before, from a position or from its beginning.
@@ -38,20 +41,23 @@ struct AnswerSender: Sendable {
         var context = form.context(of: reply.id, model: reply.model, at: reply.createdAtNanoseconds)
         context.attempt = reply.attempt
         let start = position ?? ReplyPosition(attempt: reply.attempt)
-        await answer(as: form, context, Self.fields(of: reply.id, form), to: responder, until: watch) {
+        let opensAtOnce = form.translator.presentsAnyEnding
+        await answer(
+            as: form, context, Self.fields(of: reply.id, form), opensAtOnce: opensAtOnce, to: responder, until: watch
+        ) {
             service.subscribe($0, to: reply, from: start)
         }
     }
 
     /// Has a listener of the form follow a reply.
     private func answer(
-        as form: AnswerForm, _ context: AnswerContext, _ fields: Fields, to responder: Responder,
+        as form: AnswerForm, _ context: AnswerContext, _ fields: Fields, opensAtOnce: Bool, to responder: Responder,
         until watch: RevocationWatch, begin: () async -> Void = {},
         _ subscribe: (any ReplyListener) -> ReplySubscription
     ) async {
         if form.isStreamed {
             let stream = AnswerStream(responder, form.translator, context, fields: fields, settings)
-            stream.follow(subscribe(stream), until: watch)
+            stream.follow(subscribe(stream), opensAtOnce: opensAtOnce, until: watch)
             await begin()
             await stream.waitUntilOpened()
         } else {

@@ -8,7 +8,8 @@ import ChatterdSockets
 /// Writes a reply as a stream. Confined to its shard.
 ///
 /// The head of the response waits for the first piece of the answer, so that an error before it has a status, as from the original server;
-/// but not longer than the interval of the keep-alives. It does not wait if the form presents errors in its streams as well.
+/// but not longer than the interval of the keep-alives. If the form presents errors in its streams as well, it does not wait, or only until
+/// a model server works.
 final class AnswerStream: ReplyListener {
     /// Limit of unsent output for a slow client when memory is short, in bytes.
     static let leastUnsent = 32 * 1024
@@ -84,7 +85,9 @@ final class AnswerStream: ReplyListener {
     }
 
     /// Writes the subscription from now on. If the client leaves, or has left before, the subscription ends.
-    func follow(_ subscription: ReplySubscription, until watch: RevocationWatch) {
+    ///
+    /// - Parameter opensAtOnce: whether the head is written before any event.
+    func follow(_ subscription: ReplySubscription, opensAtOnce: Bool, until watch: RevocationWatch) {
         guard responder.isWaiting else {
             subscription.cancel()
             return
@@ -100,7 +103,7 @@ final class AnswerStream: ReplyListener {
             self.subscription.take()?.cancel()
             endOpening()
         }
-        guard !presentsAnyEnding else {
+        guard !opensAtOnce else {
             _ = open()
             return
         }
@@ -112,8 +115,9 @@ final class AnswerStream: ReplyListener {
         opening?.timer = timer
     }
 
-    /// Returns when the head of the response is written, or the client has left.
+    /// Returns when the head of the response is written, or the client has left. A model server works, or the reply has ended.
     func waitUntilOpened() async {
+        if presentsAnyEnding, subscription != nil { _ = open() }
         guard let opening, subscription != nil else { return }
         await withCheckedContinuation { opening.handler = $0 }
     }
@@ -206,7 +210,7 @@ final class AnswerStream: ReplyListener {
 
     func end(_ ending: ReplyEnding, at position: ReplyPosition) {
         if let error = ending.error {
-            guard presentsAnyEnding else {
+            guard presentsAnyEnding, stream != nil || ending.state == .cancelled else {
                 fail(error)
                 return
             }

@@ -47,6 +47,13 @@ import Testing
             ),
             (500, #"{"error":"CUDA error: out of memory"}"#, .failed, nil), (500, "", .failed, nil),
             (500, #"{"error":{"message":"Context size has been exceeded."}}"#, .failed, .context),
+            (400, #"{"error":""m" does not support thinking"}"#, .rejected, .thinking),
+            (400, #"{"error":{"message":"Unsupported parameter: 'reasoning_effort'"}}"#, .rejected, .thinking),
+            // A template may quote the text of the user.
+            (
+                500, #"{"error":"template failed: reasoning_effort"}"#, .failed,
+                .request("500 template failed: reasoning_effort")
+            ),
             (502, "<html>Bad Gateway</html>", .failed, .restart(wasRead: false)),
             (504, "upstream request timeout", .failed, .restart(wasRead: true)),
             (503, #"{"error":{"code":503,"message":"Loading model"}}"#, .busy, .restart(wasRead: false)),

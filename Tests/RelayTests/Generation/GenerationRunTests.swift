@@ -206,6 +206,15 @@ import Testing
         #expect(run.transcript() == "answered, fail upstream_rejected, blame servers")
     }
 
+    @Test func nextServerIsAskedForThoughtsAgain() {
+        var run = ScriptedRun(plain, plain, isThinkingOptional: true)
+        run.fail(.rejected, .thinking)
+        run.fail(.unavailable)
+        #expect(run.transcript().contains("fit 1, send"))
+        run.fail(.rejected, .thinking)
+        #expect(run.transcript() == "answered, fit 1, send, wait")
+    }
+
     @Test func requestThatNeedsThoughtsIsNotSentWithoutThem() {
         var run = ScriptedRun(plain)
         run.fail(.rejected, .thinking)

@@ -467,6 +467,16 @@ class AnswerTests(FieldTestCase):
                 ignored = (["x_other"] if "x_other" in body else []) + [path_in_body]
                 self.assertEqual(reply["receipt"]["ignored"], ignored)
 
+    def test_a_model_that_must_not_think_is_not_asked_without_that(self):
+        self.model.refuses = lambda request: "think value is unknown" if "think" in request else None
+        for body in (chat(reasoning_effort="none"), claude(thinking={"type": "disabled"})):
+            path = MESSAGES if "thinking" in body else CHAT
+            with self.subTest(path):
+                self.model.reset()
+                status, _, answer = self.send(path, body)
+                self.assertEqual((status, self.message(path, answer)), (400, "think value is unknown"))
+                self.assertEqual(len(self.asked()), 1)
+
     def test_a_client_of_ollama_is_told_that_a_model_cannot_think(self):
         self.model.refuses = lambda request: '"m" does not support thinking' if "think" in request else None
         status, _, answer = self.send(OLLAMA, chat(think=True, stream=False))

@@ -71,8 +71,8 @@ extension [RawMember] {
         return others + path + [UInt8(ascii: "]")]
     }
 
-    /// The path in which the request asks for thoughts that its answer may lack; `nil` if an answer without them is none, or it asks for
-    /// none.
+    /// The path in which the request asks for thoughts that its answer may lack; `nil` if the answer may not lack them, or if the request
+    /// does not ask for thoughts.
     public var optionalThinking: String? { text(RawMember.thinkingName) }
 
     /// The members without those that ask a model server for thoughts.

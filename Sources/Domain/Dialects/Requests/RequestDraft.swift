@@ -85,12 +85,12 @@ struct RequestDraft {
         passThrough.append(RawMember(key: name, value: json))
     }
 
-    /// Adds `think`. A model that cannot think answers without.
+    /// Adds `think`. A model that cannot think answers without, unless the policy is `strict`.
     ///
-    /// - Parameter path: the path in which the client asks for it.
+    /// - Parameter path: the path in which the client asks for thoughts, or forbids them.
     mutating func think(_ json: [UInt8], askedIn path: String) {
         pass("think", json)
-        thinking = path
+        thinking = ignored.policy == .strict || json == Array("false".utf8) ? nil : path
     }
 
     /// Adds a member of `options`.

@@ -48,8 +48,8 @@ struct ResponseTools {
     ) throws(RelayError) -> [UInt8]? {
         try members.ignore(allBut: Self.namespaceMembers, in: path, as: &ignored)
         let name = try Self.name(of: members, in: path)
-        guard name.utf8.count <= Self.maximumNamespace else {
-            throw .invalid("\(path)name has more than \(Self.maximumNamespace) bytes.", "\(path)name")
+        guard 1...Self.maximumNamespace ~= name.utf8.count else {
+            throw .invalid("\(path)name must have 1 to \(Self.maximumNamespace) bytes.", "\(path)name")
         }
         let description = try members.string("description", in: path)
         var list: [[UInt8]] = []

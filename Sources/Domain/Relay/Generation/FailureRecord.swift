@@ -10,7 +10,7 @@ struct FailureRecord {
     var refused: (report: PromptReport, error: ModelError)?
     /// Whether a shorter prompt was sent because the length may have caused the server's failure.
     var hasSentLess = false
-    /// Whether the request asks for no thoughts any more, because a model cannot think.
+    /// Whether the current server is asked for no thoughts, because its model cannot think.
     var omitsThinking = false
 
     /// The failure for the reader.

@@ -90,7 +90,7 @@ struct GenerationRun {
     /// The prompt that the current server found too long.
     var refused: PromptReport? { failures.value?.refused?.report }
 
-    /// Whether the request asks for no thoughts any more, because a model cannot think.
+    /// Whether the current server is asked for no thoughts, because its model cannot think.
     var omitsThinking: Bool { failures.value?.omitsThinking ?? false }
 
     /// Whether lines go straight to the reply.
@@ -198,7 +198,7 @@ struct GenerationRun {
             text = nil
             couldNotContinue = false
             trimmingsLeft = Self.trimmings
-            failures.updateIfUsed { $0.refused = nil }
+            failures.updateIfUsed { ($0.refused, $0.omitsThinking) = (nil, false) }
             state = .backingOff
             return .backOff(delay, isForRestart: plan.isWaiting)
         case .reject, .fail:
@@ -309,8 +309,8 @@ struct GenerationRun {
         }
     }
 
-    /// Asks for no thoughts if the model cannot think. Sends a shorter prompt if the server refused the prompt as too long, or may have failed because of its length. Otherwise
-    /// chooses the next server.
+    /// Asks for no thoughts if the model cannot think. Sends a shorter prompt if the server refused the prompt as too long, or may have failed
+    /// because of its length. Otherwise chooses the next server.
     private mutating func retry(
         after error: ModelError, _ content: ReplyPosition, withLess: Bool = false
     ) -> Action {

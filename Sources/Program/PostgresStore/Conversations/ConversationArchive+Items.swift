@@ -87,9 +87,8 @@ extension ConversationArchive {
         var transaction = Transaction()
         transaction.add(ConversationRevision.lock(key))
         let change: Query<Void>
+        var attachments = Attachments()
         if let rest {
-            // The conversation has its attachments already.
-            var attachments = Attachments()
             let extras = attachments.detach(from: rest.extras.span)?.array ?? rest.extras
             change = ItemStatements.replace(
                 last.row.seq, id: id, of: key, at: last.revision, content: rest.content, extras: extras)
@@ -97,6 +96,10 @@ extension ConversationArchive {
             change = ItemStatements.remove(last.row.seq, id: id, of: key, at: last.revision)
         }
         let step = transaction.add(change)
+        if !attachments.isEmpty {
+            // A row that is older than attachments has its images itself, and no use of them.
+            transaction.add(AttachmentStatements.attach(attachments, to: key, limit: attachmentsLimit))
+        }
         defer { signals?.changed(key) }
         return try await pool.runForRelay(transaction, attempts: Self.attempts)[step].affectedRows == 1
     }

@@ -45,7 +45,7 @@ enum HistoryStatements {
         """
         seq, state, after, name, CASE WHEN octet_length(message) <= \(size) THEN message END,
         CASE WHEN extras IS NULL THEN NULL WHEN octet_length(extras) + coalesce(octet_length(thinking), 0) > \(size) THEN ''
-            ELSE \(StoredRows.withThinking("extras")) END
+            WHEN octet_length(to_json(thinking)::text) > \(size) THEN '' ELSE \(StoredRows.withThinking("extras")) END
         """
     }
 

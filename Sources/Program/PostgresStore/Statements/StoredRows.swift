@@ -3,8 +3,8 @@ enum StoredRows {
     /// The thoughts of a row as a member of a message, with a comma before it; NULL without thoughts.
     static let thinking = #"',"thinking":' || to_json(thinking)"#
 
-    /// Further members of a row with its thoughts, which a model needs that gets the results of its calls. An answer without calls has no
-    /// further members, and is replayed without its thoughts.
+    /// Further members of a row with its thoughts: some models need them when they get the results of their calls. An answer without calls
+    /// has no further members, and is replayed without its thoughts.
     static func withThinking(_ members: String) -> String {
         "CASE WHEN thinking IS NULL THEN \(members) ELSE (\(members)) || \(thinking) END"
     }

@@ -75,7 +75,7 @@ extension ModelError {
         case 502, 503, 504:
             // A server explains its failures in the body. A proxy whose server is down sends a page.
             return report.message == nil || report.isLoading ? .restart(wasRead: status.code == 504) : nil
-        case 400..<500 where code == .rejected && report.isAboutThinking, 500... where report.isAboutThinking:
+        case 400... where code == .rejected && report.isAboutThinking:
             return .thinking
         case 500... where code == .failed && report.mentionsContext:
             return .context

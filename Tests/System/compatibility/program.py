@@ -1,0 +1,152 @@
+"""What the modules of the programs share. It runs in the virtual environment of the program."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import queue
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any, AsyncIterator, Awaitable, Callable, Iterator
+
+import pydantic
+
+from compatibility.texts import MODEL, TIMEOUT, UNKNOWN
+
+DESCRIPTION = "The weather of a city."
+PARAMETERS = {
+    "type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}, "required": ["city", "days"],
+    "additionalProperties": False,
+}
+"""The function of the feature `tools`, for programs that take a JSON Schema."""
+
+
+class City(pydantic.BaseModel):
+    """A city."""
+
+    name: str
+    people: int
+
+
+class Refused(Exception):
+    """A program that is a command has ended with a status other than 0."""
+
+
+class Program:
+    """The base class. A subclass has these methods for what its program can do.
+
+    * `chat(model)` begins a chat: a function from a prompt to its answer, which keeps the history as the program does it.
+    * `stream(prompt)` yields the pieces of an answer, and leaves it when it is closed.
+    * `tools(prompt, weather)` lets the model call the function `weather(city, days)`, and returns the answer.
+    * `structured(prompt)` returns a `City`, or its members.
+    * `image(prompt, png)` returns the answer to a prompt with a picture.
+    * `embed(texts)` returns their vectors.
+    * `models()` returns the names of the models.
+    """
+
+    keeps_history = True
+    """A program without a history has no feature `two turns`."""
+    error: tuple[str, ...] = ()
+    """The names of classes, of which an error for an unknown model is one; without them the feature is absent."""
+
+    def __init__(self, url: str, key: str, home: Path) -> None:
+        self.url, self.key, self.home = url, key, home
+
+    @property
+    def v1(self) -> str:
+        """The base URL of OpenAI's API."""
+        return f"{self.url}/v1"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields for programs that have no setting for a key."""
+        return {"Authorization": f"Bearer {self.key}"}
+
+
+class Command(Program):
+    """A program that is a command: it runs in a process and a directory of its own."""
+
+    error = ("compatibility.program.Refused",)
+
+    def environment(self) -> dict[str, str]:
+        """The variables that a user sets."""
+        return {}
+
+    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+        """Starts the command, whose first word is a program of the virtual environment."""
+        program = [str(Path(sys.executable).with_name(arguments[0])), *arguments[1:]]
+        self.home.mkdir(parents=True, exist_ok=True)
+        env = os.environ | {"HOME": str(self.home), "TERM": "dumb", "NO_COLOR": "1"} | self.environment()
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        return subprocess.Popen(program, cwd=self.home, env=env, encoding="utf-8", **pipes | options)
+
+    def run(self, *arguments: str) -> str:
+        """The output of a command."""
+        with self.start(*arguments) as process:
+            output, errors = process.communicate(timeout=TIMEOUT)
+        print(output, errors, file=sys.stderr)
+        if process.returncode:
+            raise Refused(f"{process.returncode}: {output} {errors}")
+        return output
+
+    def pieces(self, *arguments: str) -> Iterator[str]:
+        """The output of a command as it comes. The command is terminated when the iterator is closed."""
+        with self.start(*arguments, stderr=None, text=None, encoding=None) as process:
+            try:
+                while piece := os.read(process.stdout.fileno(), 4096):
+                    yield piece.decode()
+            finally:
+                process.terminate()
+
+
+def wait(work: Awaitable[Any]) -> Any:
+    """The result of a coroutine, in the event loop of the program."""
+    return loop().run_until_complete(work)
+
+
+def loop() -> asyncio.AbstractEventLoop:
+    """One event loop for all requests, because clients keep connections."""
+    global _loop
+    if _loop is None:
+        _loop = asyncio.new_event_loop()
+        asyncio.set_event_loop(_loop)
+    return _loop
+
+
+_loop: asyncio.AbstractEventLoop | None = None
+
+
+def pieces_of(stream: AsyncIterator[str]) -> Iterator[str]:
+    """The pieces of an asynchronous generator, which is closed with this one."""
+    try:
+        while True:
+            try:
+                yield wait(anext(stream))
+            except StopAsyncIteration:
+                return
+    finally:
+        wait(stream.aclose())
+
+
+def pieces_from(work: Callable[[Callable[[str], None]], Any]) -> Iterator[str]:
+    """The pieces that a function passes to its argument, for programs with callbacks. `work` runs in a thread."""
+    got: queue.Queue[Any] = queue.Queue()
+
+    def run() -> None:
+        try:
+            work(got.put)
+            got.put(None)
+        except BaseException as error:
+            got.put(error)
+
+    threading.Thread(target=run, daemon=True).start()
+    while (piece := got.get(timeout=TIMEOUT)) is not None:
+        if isinstance(piece, BaseException):
+            raise piece
+        yield piece
+
+
+__all__ = ["City", "Command", "DESCRIPTION", "MODEL", "PARAMETERS", "Program", "Refused", "TIMEOUT", "UNKNOWN", "loop", "pieces_from",
+           "pieces_of", "wait"]

@@ -11,7 +11,6 @@ from typing import Any
 from compatibility import texts
 from compatibility.catalogue import Entry
 from compatibility.world import World, holder
-from harness.machine import TIMEOUT
 from harness.model import Exchange
 
 
@@ -44,7 +43,9 @@ class Judge:
         """The requests whose last prompt is this one; a program that writes more around a prompt may ask others beside it."""
         found = []
         for exchange in self.world.asked:
-            prompts = [message["content"] for message in exchange.request.get("messages", ()) if message["role"] == "user"]
+            messages = exchange.request.get("messages", ())
+            # One program sends a picture as a message without a text.
+            prompts = [message["content"] for message in messages if message["role"] == "user" and message["content"]]
             if prompts and prompt in prompts[-1]:
                 found.append(exchange)
         return found
@@ -115,7 +116,7 @@ class Judge:
     def cancel(self, value: Any) -> None:
         if not value.strip().startswith("One") and self.entry.is_exact:
             raise Fault(f"the first piece is {value!r}")
-        if not self.only(texts.FOREVER).gone.wait(TIMEOUT):
+        if not self.only(texts.FOREVER).gone.wait(texts.TIMEOUT):
             raise Fault("the model server goes on after the client has left")
 
     def unicode(self, value: Any) -> None:

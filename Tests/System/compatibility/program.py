@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import os
 import queue
 import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, AsyncGenerator, Coroutine, Iterator
 
 import pydantic
 
-from compatibility.texts import MODEL, TIMEOUT, UNKNOWN
+from compatibility.texts import MODEL, TIMEOUT
 
 DESCRIPTION = "The weather of a city."
 PARAMETERS = {
@@ -28,6 +30,10 @@ class City(pydantic.BaseModel):
 
     name: str
     people: int
+
+
+class Reported(Exception):
+    """The program returns an error as its answer, and raises nothing."""
 
 
 class Refused(Exception):
@@ -101,52 +107,35 @@ class Command(Program):
                 process.terminate()
 
 
-def wait(work: Awaitable[Any]) -> Any:
-    """The result of a coroutine, in the event loop of the program."""
-    return loop().run_until_complete(work)
-
-
+@functools.cache
 def loop() -> asyncio.AbstractEventLoop:
-    """One event loop for all requests, because clients keep connections."""
-    global _loop
-    if _loop is None:
-        _loop = asyncio.new_event_loop()
-        asyncio.set_event_loop(_loop)
-    return _loop
+    """One event loop for all requests, because clients keep connections. It runs in a thread, so that what a program has begun ends."""
+    made = asyncio.new_event_loop()
+    threading.Thread(target=made.run_forever, daemon=True).start()
+    return made
 
 
-_loop: asyncio.AbstractEventLoop | None = None
+def wait(work: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine."""
+    return asyncio.run_coroutine_threadsafe(work, loop()).result()
 
 
-def pieces_of(stream: AsyncIterator[str]) -> Iterator[str]:
-    """The pieces of an asynchronous generator, which is closed with this one."""
-    try:
-        while True:
-            try:
-                yield wait(anext(stream))
-            except StopAsyncIteration:
-                return
-    finally:
-        wait(stream.aclose())
+def pieces_of(stream: AsyncGenerator[str, None]) -> Iterator[str]:
+    """The pieces of an asynchronous generator. It runs in one task, which is cancelled when the iterator is closed."""
+    got: queue.Queue[str | None] = queue.Queue()
 
-
-def pieces_from(work: Callable[[Callable[[str], None]], Any]) -> Iterator[str]:
-    """The pieces that a function passes to its argument, for programs with callbacks. `work` runs in a thread."""
-    got: queue.Queue[Any] = queue.Queue()
-
-    def run() -> None:
+    async def pump() -> None:
         try:
-            work(got.put)
+            async with contextlib.aclosing(stream):
+                async for piece in stream:
+                    got.put(piece)
+        finally:
             got.put(None)
-        except BaseException as error:
-            got.put(error)
 
-    threading.Thread(target=run, daemon=True).start()
-    while (piece := got.get(timeout=TIMEOUT)) is not None:
-        if isinstance(piece, BaseException):
-            raise piece
-        yield piece
-
-
-__all__ = ["City", "Command", "DESCRIPTION", "MODEL", "PARAMETERS", "Program", "Refused", "TIMEOUT", "UNKNOWN", "loop", "pieces_from",
-           "pieces_of", "wait"]
+    task = asyncio.run_coroutine_threadsafe(pump(), loop())
+    try:
+        while (piece := got.get(timeout=TIMEOUT)) is not None:
+            yield piece
+        task.result()
+    finally:
+        task.cancel()

@@ -65,7 +65,8 @@ class World:
             exchange.finish()
             return Model.BREAK_OFF
         last = request["messages"][-1]
-        text = next((message["content"] for message in reversed(request["messages"]) if message["role"] == "user"), "")
+        prompts = [message["content"] for message in request["messages"] if message["role"] == "user" and message["content"]]
+        text = next((prompt for prompt in reversed(prompts) if texts.CITY in prompt), prompts[-1] if prompts else "")
         functions = {tool["function"]["name"]: tool["function"] for tool in request.get("tools", ())}
         if texts.FOREVER in text:
             exchange.say("One ")
@@ -84,7 +85,7 @@ class World:
             else:
                 self.call(exchange, weather, texts.ARGUMENTS)
         elif texts.CITY in text:
-            name = next((name for name, function in functions.items() if holder(function["parameters"])), None)
+            name = next((name for name, function in functions.items() if holder(function["parameters"]) is not None), None)
             if name is None or last["role"] == "tool":
                 exchange.say(*json.dumps(wrapped(request.get("format"), texts.PLACE), ensure_ascii=False).partition(","))
             else:

@@ -1,0 +1,76 @@
+"""The command `llm`, with its plugin for Ollama, and with a model of OpenAI's API."""
+
+from __future__ import annotations
+
+import json
+
+from compatibility.program import MODEL, Command
+from compatibility.texts import RESULT
+
+# The function runs in the process of the command, and leaves its arguments in a file.
+FUNCTION = f"""
+import json, pathlib
+
+def weather(city: str, days: int) -> str:
+    "The weather of a city."
+    with pathlib.Path("calls.jsonl").open("a") as file:
+        print(json.dumps(dict(city=city, days=days)), file=file)
+    return {RESULT!r}
+"""
+
+
+class Ollama(Command):
+    """The plugin `llm-ollama`. Its variable for a key is that of Ollama's package."""
+
+    def environment(self):
+        return {"OLLAMA_HOST": self.url, "OLLAMA_API_KEY": self.key, "LLM_USER_PATH": str(self.home)}
+
+    def words(self, model=MODEL):
+        return ["llm", "-m", f"ollama/{model}:latest"]
+
+    def chat(self, model=MODEL):
+        names = []
+
+        def ask(prompt):
+            output = self.run(*self.words(model), *(["--cid", names[0]] if names else []), prompt)
+            names[:] = [json.loads(self.run("llm", "logs", "list", "-n", "1", "--json"))[0]["conversation_id"]]
+            return output.removesuffix("\n")
+
+        return ask
+
+    def stream(self, prompt):
+        return self.pieces(*self.words(), prompt)
+
+    def tools(self, prompt, weather):
+        output = self.run(*self.words(), "--functions", FUNCTION, prompt)
+        for line in (self.home / "calls.jsonl").read_text().splitlines():
+            weather(**json.loads(line))
+        return output.removesuffix("\n")
+
+    def structured(self, prompt):
+        return json.loads(self.run(*self.words(), "--schema", "name, people int", prompt))
+
+    def image(self, prompt, png):
+        self.home.mkdir(parents=True, exist_ok=True)
+        (self.home / "picture.png").write_bytes(png)
+        return self.run(*self.words(), "-a", "picture.png", prompt).removesuffix("\n")
+
+    def models(self):
+        lines = self.run("llm", "models", "list").splitlines()
+        return [line.partition(": ")[2].removeprefix("ollama/") for line in lines]
+
+
+class OpenAI(Ollama):
+    """A model of its file `extra-openai-models.yaml`."""
+
+    models = None
+
+    def environment(self):
+        self.home.mkdir(parents=True, exist_ok=True)
+        lines = [f"- model_id: our-{name}\n  model_name: {name}\n  api_base: {self.v1}\n  vision: true\n"
+                 "  supports_tools: true\n  supports_schema: true\n" for name in ("m", "none")]
+        (self.home / "extra-openai-models.yaml").write_text("".join(lines))
+        return {"LLM_USER_PATH": str(self.home), "OPENAI_API_KEY": self.key}
+
+    def words(self, model=MODEL):
+        return ["llm", "-m", f"our-{model}"]

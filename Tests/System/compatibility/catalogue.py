@@ -23,6 +23,8 @@ class Entry:
     """What the program has and this table does not try, with the reason."""
     is_exact: bool = True
     """Whether the program sends the prompt as it is, and returns the answer as it is. Programs that are commands write more around them."""
+    writes_calls: bool = False
+    """Whether the program writes calls of functions and their results into texts of the chat."""
     is_short: bool = False
     """Whether the short form runs it."""
 
@@ -51,7 +53,7 @@ ENTRIES = [
     Entry("LiteLLM, anthropic", "Anthropic", ("litellm",), "frameworks", "lite_llm:Anthropic"),
     Entry("Haystack", "OpenAI", ("haystack-ai",), "frameworks", "haystack_chat:OpenAI"),
     Entry("Haystack, ollama-haystack", "Ollama", ("ollama-haystack",), "frameworks", "haystack_chat:Ollama"),
-    Entry("smolagents", "OpenAI", ("smolagents",), "frameworks", "smol_agents:OpenAI"),
+    Entry("smolagents", "OpenAI", ("smolagents",), "frameworks", "smol_agents:OpenAI", writes_calls=True),
     Entry("Agno, OpenAILike", "OpenAI", ("agno",), "frameworks", "agno_agents:OpenAI"),
     Entry("Agno, OpenAIChat", "OpenAI", ("agno",), "frameworks", "agno_agents:Chat"),
     Entry("Agno, OpenAIResponses", "Responses", ("agno",), "frameworks", "agno_agents:Responses"),

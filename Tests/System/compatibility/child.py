@@ -104,8 +104,8 @@ FEATURES = {
 def features(kind: type[Program]) -> list[str]:
     """The features of a program."""
     found = [name for name, (_, method) in FEATURES.items() if getattr(kind, method, None) is not None]
-    lacks = ([] if kind.keeps_history else ["two turns"]) + ([] if kind.error else ["error"])
-    return [name for name in found if name not in lacks]
+    has = {"two turns": kind.keeps_history, "cancel": kind.leaves_streams, "error": bool(kind.error)}
+    return [name for name in found if has.get(name, True)]
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Any, AsyncGenerator, Coroutine, Iterator
+from typing import Any, AsyncGenerator, Callable, Coroutine, Iterator
 
 import pydantic
 
@@ -54,6 +54,8 @@ class Program:
 
     keeps_history = True
     """A program without a history has no feature `two turns`."""
+    leaves_streams = True
+    """A program that reads each stream to its end has no feature `cancel`."""
     error: tuple[str, ...] = ()
     """The names of classes, of which an error for an unknown model is one; without them the feature is absent."""
 
@@ -80,17 +82,16 @@ class Command(Program):
         """The variables that a user sets."""
         return {}
 
-    def start(self, *arguments: str, **options: Any) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[Any]:
         """Starts the command, whose first word is a program of the virtual environment."""
         program = [str(Path(sys.executable).with_name(arguments[0])), *arguments[1:]]
         self.home.mkdir(parents=True, exist_ok=True)
-        env = os.environ | {"HOME": str(self.home), "TERM": "dumb", "NO_COLOR": "1"} | self.environment()
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        return subprocess.Popen(program, cwd=self.home, env=env, encoding="utf-8", **pipes | options)
+        variables = os.environ | {"HOME": str(self.home), "TERM": "dumb", "NO_COLOR": "1"} | self.environment() | (env or {})
+        return subprocess.Popen(program, cwd=self.home, env=variables, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, **options)
 
-    def run(self, *arguments: str) -> str:
+    def run(self, *arguments: str, env: dict[str, str] | None = None) -> str:
         """The output of a command."""
-        with self.start(*arguments) as process:
+        with self.start(*arguments, env=env, stderr=subprocess.PIPE, encoding="utf-8") as process:
             output, errors = process.communicate(timeout=TIMEOUT)
         print(output, errors, file=sys.stderr)
         if process.returncode:
@@ -99,7 +100,7 @@ class Command(Program):
 
     def pieces(self, *arguments: str) -> Iterator[str]:
         """The output of a command as it comes. The command is terminated when the iterator is closed."""
-        with self.start(*arguments, stderr=None, text=None, encoding=None) as process:
+        with self.start(*arguments) as process:
             try:
                 while piece := os.read(process.stdout.fileno(), 4096):
                     yield piece.decode()
@@ -120,22 +121,31 @@ def wait(work: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run_coroutine_threadsafe(work, loop()).result()
 
 
-def pieces_of(stream: AsyncGenerator[str, None]) -> Iterator[str]:
-    """The pieces of an asynchronous generator. It runs in one task, which is cancelled when the iterator is closed."""
+def pieces_to(work: Callable[[Callable[[str], None]], Coroutine[Any, Any, Any]]) -> Iterator[str]:
+    """The pieces that a coroutine passes to its argument. It runs in one task, which is cancelled when the iterator is closed."""
     got: queue.Queue[str | None] = queue.Queue()
 
-    async def pump() -> None:
+    async def run() -> None:
         try:
-            async with contextlib.aclosing(stream):
-                async for piece in stream:
-                    got.put(piece)
+            await work(got.put)
         finally:
             got.put(None)
 
-    task = asyncio.run_coroutine_threadsafe(pump(), loop())
+    task = asyncio.run_coroutine_threadsafe(run(), loop())
     try:
         while (piece := got.get(timeout=TIMEOUT)) is not None:
             yield piece
         task.result()
     finally:
         task.cancel()
+
+
+def pieces_of(stream: AsyncGenerator[str, None]) -> Iterator[str]:
+    """The pieces of an asynchronous generator."""
+
+    async def run(put: Callable[[str], None]) -> None:
+        async with contextlib.aclosing(stream):
+            async for piece in stream:
+                put(piece)
+
+    return pieces_to(run)

@@ -16,8 +16,7 @@ UNICODE = "Grüße 🐣 日本語 naïve \"quoted\" Ελλάδα 👩‍👩‍�
 WEATHER, ARGUMENTS, RESULT, RAIN = "How is the weather?", {"city": "Ålesund", "days": 2}, "2 days of rain in Ålesund ☔", "It rains."
 CITY, PLACE = "Describe a city.", {"name": "Ålesund", "people": 67_114}
 PICTURE, SEEN = "What is in the picture?", "A point."
-IMAGE = base64.b64decode(
-    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
-"""A PNG with one pixel."""
+IMAGE = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP47yAAAAORAVClUL+qAAAAAElFTkSuQmCC")
+"""A PNG with one pixel, without transparency, which some programs remove."""
 INPUTS = ["one", "zwei ✓"]
 VECTORS = {"one": [1.0, -0.5, 0.25], "zwei ✓": [0.5, 0.75, -1.0]}

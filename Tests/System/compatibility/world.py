@@ -23,6 +23,7 @@ class World:
 
     def __init__(self, stack: contextlib.ExitStack) -> None:
         self.model = Model(types.SimpleNamespace(addClassCleanup=stack.callback), [f"{texts.MODEL}:latest"])
+        self.model.shown = {"capabilities": ["completion", "tools", "vision"], "details": {}, "model_info": {}}
         self.model.script = self.answer
         self.proceed = threading.Event()
         stack.callback(self.proceed.set)
@@ -64,6 +65,11 @@ class World:
             exchange.write({"embeddings": [texts.VECTORS.get(text, [0, 0, 0]) for text in inputs], "prompt_eval_count": len(inputs)})
             exchange.finish()
             return Model.BREAK_OFF
+        if "messages" not in request:
+            # The older form, with one text.
+            exchange.write({"embedding": texts.VECTORS[request["prompt"]]})
+            exchange.finish()
+            return Model.BREAK_OFF
         last = request["messages"][-1]
         prompts = [message["content"] for message in request["messages"] if message["role"] == "user" and message["content"]]
         text = next((prompt for prompt in reversed(prompts) if texts.CITY in prompt), prompts[-1] if prompts else "")
@@ -80,10 +86,12 @@ class World:
             exchange.say(*(texts.UNICODE[start:start + 3] for start in range(0, len(texts.UNICODE), 3)))
         elif texts.WEATHER in text:
             weather = next((name for name in functions if "weather" in name.lower()), None)
-            if last["role"] == "tool" or weather is None:
-                exchange.say(texts.RAIN)
-            else:
+            if last["role"] != "tool" and weather and not any(texts.RESULT in prompt for prompt in prompts):
                 self.call(exchange, weather, texts.ARGUMENTS)
+            elif "final_answer" in functions:
+                self.call(exchange, "final_answer", {"answer": texts.RAIN})
+            else:
+                exchange.say(texts.RAIN)
         elif texts.CITY in text:
             name = next((name for name, function in functions.items() if holder(function["parameters"]) is not None), None)
             if name is None or last["role"] == "tool":

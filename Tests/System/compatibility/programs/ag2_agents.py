@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ag2 import Agent, BinaryInput, tool
-from ag2.config import AnthropicConfig, OllamaConfig, OpenAIConfig, OpenAIResponsesConfig
+import os
 
-from compatibility.program import MODEL, City, Program, wait
+from ag2 import Agent, ImageInput, MemoryStream, tool
+from ag2.config import AnthropicConfig, OllamaConfig, OpenAIConfig, OpenAIResponsesConfig
+from ag2.events import ModelMessageChunk
+
+from compatibility.program import MODEL, City, Program, pieces_to, wait
 
 
 class OpenAI(Program):
@@ -14,7 +17,7 @@ class OpenAI(Program):
     error = ("openai.NotFoundError",)
 
     def config(self, model):
-        return OpenAIConfig(model=model, base_url=self.v1, api_key=self.key, max_retries=0)
+        return OpenAIConfig(model=model, base_url=self.v1, api_key=self.key, max_retries=0, streaming=True)
 
     def agent(self, model=MODEL, **more):
         return Agent("agent", config=self.config(model), **more)
@@ -28,6 +31,14 @@ class OpenAI(Program):
 
         return ask
 
+    def stream(self, prompt):
+        def work(put):
+            stream = MemoryStream()
+            stream.where(ModelMessageChunk).subscribe(lambda event: put(event.content), sync_to_thread=False)
+            return self.agent().ask(prompt, stream=stream)
+
+        return pieces_to(work)
+
     def tools(self, prompt, weather):
         return wait(self.agent(tools=[tool(weather)]).ask(prompt)).body
 
@@ -38,14 +49,14 @@ class OpenAI(Program):
         return wait(ask())
 
     def image(self, prompt, png):
-        return wait(self.agent().ask(prompt, BinaryInput(png, media_type="image/png"))).body
+        return wait(self.agent().ask(prompt, ImageInput(data=png, media_type="image/png"))).body
 
 
 class Responses(OpenAI):
     """Responses."""
 
     def config(self, model):
-        return OpenAIResponsesConfig(model=model, base_url=self.v1, api_key=self.key, max_retries=0)
+        return OpenAIResponsesConfig(model=model, base_url=self.v1, api_key=self.key, max_retries=0, streaming=True)
 
 
 class Anthropic(OpenAI):
@@ -54,13 +65,14 @@ class Anthropic(OpenAI):
     error = ("anthropic.NotFoundError",)
 
     def config(self, model):
-        return AnthropicConfig(model=model, base_url=self.url, api_key=self.key, max_retries=0)
+        return AnthropicConfig(model=model, base_url=self.url, api_key=self.key, max_retries=0, streaming=True)
 
 
 class Ollama(OpenAI):
-    """Ollama's API."""
+    """Ollama's API. Its key is that of Ollama's package, a variable."""
 
     error = ("ollama._types.ResponseError",)
 
     def config(self, model):
-        return OllamaConfig(model=model, host=self.url)
+        os.environ["OLLAMA_API_KEY"] = self.key
+        return OllamaConfig(model=model, host=self.url, streaming=True)

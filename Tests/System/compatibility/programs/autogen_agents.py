@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 
 import PIL.Image
 from autogen_agentchat.agents import AssistantAgent
@@ -60,9 +61,10 @@ class OpenAI(Program):
 
 
 class Ollama(OpenAI):
-    """Ollama's API."""
+    """Ollama's API. Its key is that of Ollama's package, a variable."""
 
     error = ("ollama._types.ResponseError",)
 
     def client(self, model):
-        return OllamaChatCompletionClient(model=model, host=self.url, headers=self.fields, model_info=INFO, timeout=TIMEOUT)
+        os.environ["OLLAMA_API_KEY"] = self.key
+        return OllamaChatCompletionClient(model=model, host=self.url, model_info=INFO, timeout=TIMEOUT)

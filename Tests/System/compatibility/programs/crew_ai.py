@@ -11,7 +11,7 @@ from compatibility.program import MODEL, TIMEOUT, City, Program
 class OpenAI(Program):
     """Chat completions. Its agents write long prompts of their own, so chats use the model."""
 
-    error = ("openai.NotFoundError", "crewai.utilities.exceptions.NotFoundError")
+    error = ("builtins.ValueError",)
 
     def llm(self, model=MODEL, **more):
         return LLM(f"openai/{model}", base_url=self.v1, api_key=self.key, timeout=TIMEOUT, max_retries=0, **more)
@@ -26,6 +26,10 @@ class OpenAI(Program):
             return answer
 
         return ask
+
+    def stream(self, prompt):
+        for frame in self.llm().stream_events(prompt).llm:
+            yield frame.content
 
     def structured(self, prompt):
         return self.llm(response_format=City).call(prompt)

@@ -1,16 +1,16 @@
-"""DSPy: predictions, and its agent."""
+"""DSPy: its models, and predictions."""
 
 from __future__ import annotations
 
 import dspy
 
-from compatibility.program import MODEL, TIMEOUT, City, Program
+from compatibility.program import MODEL, TIMEOUT, Program
 
 
 class OpenAI(Program):
-    """Chat completions, through LiteLLM. It writes its signatures around each prompt."""
+    """Chat completions, through LiteLLM. Its predictions write their own prompts, so chats use the model."""
 
-    error = ("litellm.exceptions.NotFoundError",)
+    error = ("dspy.utils.exceptions.LMUnsupportedModelError",)
 
     def lm(self, model=MODEL):
         return dspy.LM(f"openai/{model}", api_base=self.v1, api_key=self.key, timeout=TIMEOUT, num_retries=0, cache=False)
@@ -32,10 +32,11 @@ class OpenAI(Program):
             """Describe a city."""
 
             order: str = dspy.InputField()
-            city: City = dspy.OutputField()
+            name: str = dspy.OutputField()
+            people: int = dspy.OutputField()
 
         with dspy.context(lm=self.lm(), adapter=dspy.JSONAdapter()):
-            return dspy.Predict(Describe)(order=prompt).city
+            return dict(dspy.Predict(Describe)(order=prompt).items())
 
     def embed(self, texts):
         return dspy.Embedder(f"openai/{MODEL}", api_base=self.v1, api_key=self.key, caching=False, encoding_format="float")(texts)

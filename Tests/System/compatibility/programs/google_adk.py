@@ -8,13 +8,13 @@ from google.adk.models.lite_llm import LiteLlm
 from google.adk.runners import InMemoryRunner
 from google.genai import types
 
-from compatibility.program import MODEL, TIMEOUT, City, Program, pieces_of, wait
+from compatibility.program import MODEL, TIMEOUT, City, Program, Reported, pieces_of, wait
 
 
 class OpenAI(Program):
     """Chat completions."""
 
-    error = ("litellm.exceptions.NotFoundError",)
+    error = ("compatibility.program.Reported",)
     prefix = "openai"
 
     @property
@@ -29,7 +29,7 @@ class OpenAI(Program):
         message = types.Content(role="user", parts=list(parts))
         async for event in runner.run_async(user_id="ada", session_id=session.id, new_message=message, **more):
             if event.error_code:
-                raise RuntimeError(event.error_message)
+                raise Reported(event.error_message)
             yield event
 
     def session(self, runner):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
+import os
 
 from haystack.components.agents import Agent
 from haystack.components.embedders import OpenAITextEmbedder
@@ -14,7 +14,7 @@ from haystack.utils import Secret
 from haystack_integrations.components.embedders.ollama import OllamaTextEmbedder
 from haystack_integrations.components.generators.ollama import OllamaChatGenerator
 
-from compatibility.program import MODEL, TIMEOUT, City, Program, pieces_of
+from compatibility.program import MODEL, TIMEOUT, City, Program, pieces_to
 
 
 class Generator(Program):
@@ -34,24 +34,13 @@ class Generator(Program):
         return ask
 
     def stream(self, prompt):
-        async def pieces():
-            got = asyncio.Queue()
-
+        def work(put):
             async def take(chunk):
-                await got.put(chunk.content)
+                put(chunk.content)
 
-            generator = self.generator()
-            work = asyncio.get_running_loop().create_task(generator.run_async([ChatMessage.from_user(prompt)], streaming_callback=take))
-            work.add_done_callback(lambda _: got.put_nowait(None))
-            try:
-                while (piece := await got.get()) is not None:
-                    yield piece
-                await work
-            finally:
-                work.cancel()
-                await asyncio.wait([work])
+            return self.generator().run_async([ChatMessage.from_user(prompt)], streaming_callback=take)
 
-        return pieces_of(pieces())
+        return pieces_to(work)
 
     def tools(self, prompt, weather):
         agent = Agent(chat_generator=self.generator(), tools=[create_tool_from_function(weather)])
@@ -81,18 +70,19 @@ class OpenAI(Generator):
 
 
 class Ollama(Generator):
-    """Ollama's API, with the integration `ollama-haystack`. It has no setting for a key."""
+    """Ollama's API, with the integration `ollama-haystack`. Its key is that of Ollama's package, a variable."""
 
     error = ("ollama._types.ResponseError",)
 
     def generator(self, model=MODEL, **more):
-        generator = OllamaChatGenerator(model=model, url=self.url, timeout=int(TIMEOUT), **more)
-        return generator
+        os.environ["OLLAMA_API_KEY"] = self.key
+        return OllamaChatGenerator(model=model, url=self.url, timeout=int(TIMEOUT), **more)
 
     def structured(self, prompt):
         generator = self.generator(response_format=City.model_json_schema())
         return City.model_validate_json(generator.run([ChatMessage.from_user(prompt)])["replies"][0].text)
 
     def embed(self, texts):
+        os.environ["OLLAMA_API_KEY"] = self.key
         embedder = OllamaTextEmbedder(model=MODEL, url=self.url)
         return [embedder.run(text)["embedding"] for text in texts]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from compatibility.program import MODEL, Command
-from compatibility.texts import RESULT
+from compatibility.texts import RESULT, UNKNOWN
 
 # The function runs in the process of the command, and leaves its arguments in a file.
 FUNCTION = f"""
@@ -22,18 +23,25 @@ def weather(city: str, days: int) -> str:
 class Ollama(Command):
     """The plugin `llm-ollama`. Its variable for a key is that of Ollama's package."""
 
-    def environment(self):
-        return {"OLLAMA_HOST": self.url, "OLLAMA_API_KEY": self.key, "LLM_USER_PATH": str(self.home)}
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.numbers = itertools.count()
+
+    def environment(self, home=None):
+        return {"OLLAMA_HOST": self.url, "OLLAMA_API_KEY": self.key, "LLM_USER_PATH": str(home or self.home)}
 
     def words(self, model=MODEL):
         return ["llm", "-m", f"ollama/{model}:latest"]
 
     def chat(self, model=MODEL):
-        names = []
+        # The option `-c` continues the last chat of a folder.
+        home = self.home / f"chat-{next(self.numbers)}"
+        home.mkdir(parents=True)
+        turns = []
 
         def ask(prompt):
-            output = self.run(*self.words(model), *(["--cid", names[0]] if names else []), prompt)
-            names[:] = [json.loads(self.run("llm", "logs", "list", "-n", "1", "--json"))[0]["conversation_id"]]
+            output = self.run(*self.words(model), *turns, prompt, env=self.environment(home))
+            turns[:] = ["-c"]
             return output.removesuffix("\n")
 
         return ask
@@ -65,12 +73,11 @@ class OpenAI(Ollama):
 
     models = None
 
-    def environment(self):
-        self.home.mkdir(parents=True, exist_ok=True)
-        lines = [f"- model_id: our-{name}\n  model_name: {name}\n  api_base: {self.v1}\n  vision: true\n"
-                 "  supports_tools: true\n  supports_schema: true\n" for name in ("m", "none")]
-        (self.home / "extra-openai-models.yaml").write_text("".join(lines))
-        return {"LLM_USER_PATH": str(self.home), "OPENAI_API_KEY": self.key}
+    def environment(self, home=None):
+        home = home or self.home
+        entry = "- model_id: our-{0}\n  model_name: {0}\n  api_base: {1}\n  vision: true\n  supports_tools: true\n  supports_schema: true\n"
+        (home / "extra-openai-models.yaml").write_text("".join(entry.format(name, self.v1) for name in (MODEL, UNKNOWN)))
+        return {"LLM_USER_PATH": str(home), "OPENAI_API_KEY": self.key}
 
     def words(self, model=MODEL):
         return ["llm", "-m", f"our-{model}"]

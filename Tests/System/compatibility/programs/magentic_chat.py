@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from magentic import Chat, FunctionCall, ImageBytes, StreamedStr, UserMessage
+from magentic import AsyncStreamedStr, Chat, FunctionCall, ImageBytes, UserMessage
 from magentic.chat_model.openai_chat_model import OpenaiChatModel
 
-from compatibility.program import MODEL, City, Program
+from compatibility.program import MODEL, City, Program, pieces_of
 
 
 class OpenAI(Program):
@@ -26,7 +26,12 @@ class OpenAI(Program):
         return ask
 
     def stream(self, prompt):
-        yield from Chat(messages=[UserMessage(prompt)], model=self.model(), output_types=[StreamedStr]).submit().last_message.content
+        async def pieces():
+            chat = await Chat(messages=[UserMessage(prompt)], model=self.model(), output_types=[AsyncStreamedStr]).asubmit()
+            async for piece in chat.last_message.content:
+                yield piece
+
+        return pieces_of(pieces())
 
     def tools(self, prompt, weather):
         chat = Chat(messages=[UserMessage(prompt)], functions=[weather], output_types=[str, FunctionCall[str]], model=self.model())
@@ -36,5 +41,5 @@ class OpenAI(Program):
         return Chat(messages=[UserMessage(prompt)], model=self.model(), output_types=[City]).submit().last_message.content
 
     def image(self, prompt, png):
-        chat = Chat(messages=[UserMessage(prompt), UserMessage(ImageBytes(png))], model=self.model(), output_types=[str])
+        chat = Chat(messages=[UserMessage([prompt, ImageBytes(png)])], model=self.model(), output_types=[str])
         return chat.submit().last_message.content

@@ -7,7 +7,7 @@ import base64
 from mirascope import llm
 from mirascope.llm.content import Base64ImageSource
 
-from compatibility.program import MODEL, City, Program
+from compatibility.program import MODEL, City, Program, pieces_of
 
 
 class OpenAI(Program):
@@ -35,7 +35,13 @@ class OpenAI(Program):
         return ask
 
     def stream(self, prompt):
-        yield from self.model().stream(prompt).text_stream()
+        async def pieces():
+            answer = await self.model().stream_async(prompt)
+            async for chunk in answer.chunk_stream():
+                if chunk.type == "text_chunk":
+                    yield chunk.delta
+
+        return pieces_of(pieces())
 
     def tools(self, prompt, weather):
         answer = self.model().call(prompt, tools=[llm.tool(weather)])

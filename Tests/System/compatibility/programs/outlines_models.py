@@ -10,16 +10,19 @@ import outlines
 import PIL.Image
 from outlines.inputs import Chat, Image
 
-from compatibility.program import MODEL, TIMEOUT, City, Program
+from compatibility.program import MODEL, TIMEOUT, City, Program, pieces_of
 
 
 class OpenAI(Program):
     """Chat completions."""
 
-    error = ("openai.NotFoundError",)
+    error = ("outlines.exceptions.NotFoundError",)
 
     def model(self, name=MODEL):
         return outlines.from_openai(openai.OpenAI(base_url=self.v1, api_key=self.key, timeout=TIMEOUT, max_retries=0), name)
+
+    def asynchronous_model(self):
+        return outlines.from_openai(openai.AsyncOpenAI(base_url=self.v1, api_key=self.key, timeout=TIMEOUT, max_retries=0), MODEL)
 
     def chat(self, model=MODEL):
         chat, history = self.model(model), Chat()
@@ -33,7 +36,7 @@ class OpenAI(Program):
         return ask
 
     def stream(self, prompt):
-        yield from self.model().stream(prompt)
+        return pieces_of(self.asynchronous_model().stream(prompt))
 
     def structured(self, prompt):
         return City.model_validate_json(self.model()(prompt, City))
@@ -45,7 +48,8 @@ class OpenAI(Program):
 class Ollama(OpenAI):
     """Ollama's API."""
 
-    error = ("ollama._types.ResponseError",)
-
     def model(self, name=MODEL):
         return outlines.from_ollama(ollama.Client(self.url, headers=self.fields, timeout=TIMEOUT), name)
+
+    def asynchronous_model(self):
+        return outlines.from_ollama(ollama.AsyncClient(self.url, headers=self.fields, timeout=TIMEOUT), MODEL)

@@ -58,6 +58,7 @@ class OpenAI(Program):
 class Ollama(OpenAI):
     """Ollama's API."""
 
+    error = ("ollama._types.ResponseError",)
     structured = None
 
     def package(self):

@@ -1,20 +1,20 @@
 """SimpleMind, which reads its settings from variables."""
 
-from __future__ import annotations
-
 import os
+from typing import Annotated
 
 import pydantic
 import simplemind
 from simplemind.settings import settings
 
-from compatibility.program import MODEL, City, Program
+from compatibility.program import DESCRIPTION, MODEL, City, Program
 
 
 class OpenAI(Program):
     """Chat completions."""
 
     error = ("openai.NotFoundError",)
+    leaves_streams = False
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -40,4 +40,13 @@ class OpenAI(Program):
     def tools(self, prompt, weather):
         conversation = simplemind.create_conversation(llm_model=MODEL, llm_provider="openai")
         conversation.add_message("user", prompt)
-        return conversation.send(tools=[weather]).text
+
+        # It wants a description of each parameter in its annotation.
+        def described(
+            city: Annotated[str, pydantic.Field(description="The name of the city.")],
+            days: Annotated[int, pydantic.Field(description="The number of days.")],
+        ) -> str:
+            return weather(city, days)
+
+        described.__name__, described.__doc__ = "weather", DESCRIPTION
+        return conversation.send(tools=[described]).text

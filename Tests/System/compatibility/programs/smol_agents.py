@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 
 import PIL.Image
-from smolagents import LiteLLMModel, OpenAIModel, ToolCallingAgent, tool
+from smolagents import OpenAIModel, ToolCallingAgent, tool
 
 from compatibility.program import MODEL, TIMEOUT, City, Program
 
@@ -14,6 +14,7 @@ class OpenAI(Program):
     """Chat completions. Its agents write long prompts of their own, so chats use the model."""
 
     error = ("openai.NotFoundError",)
+    leaves_streams = False
 
     def model(self, name=MODEL, **more):
         return OpenAIModel(name, api_base=self.v1, api_key=self.key, client_kwargs={"timeout": TIMEOUT, "max_retries": 0}, **more)
@@ -34,9 +35,8 @@ class OpenAI(Program):
             yield delta.content or ""
 
     def tools(self, prompt, weather):
-        agent = ToolCallingAgent([tool(weather)], self.model(), max_steps=2)
-        agent.run(prompt)
-        return agent.memory.steps[-1].model_output_message.content
+        # It writes the calls and results of functions into texts, and gets its answer as a call of `final_answer`.
+        return ToolCallingAgent([tool(weather)], self.model(), max_steps=3).run(prompt)
 
     def structured(self, prompt):
         schema = {"type": "json_schema", "json_schema": {"name": "city", "schema": City.model_json_schema()}}

@@ -33,10 +33,24 @@ class Entry:
         return self.faults.get(f"{mode} {feature}") or self.faults.get(feature, "")
 
 
+IN_ANOTHER_CLASS = (
+    "A streamed request of `/v1/responses` for a model that does not exist is answered with 200 and the event `response.failed`, and by "
+    "OpenAI with 404: the program raises a class of its own.")
+AS_NOTHING = (
+    "A streamed request of `/v1/responses` for a model that does not exist is answered with 200 and the event `response.failed`, and by "
+    "OpenAI with 404: the program takes it for an empty answer.")
+WITHOUT_HISTORY = (
+    "The runner of tools keeps its history at the server, with the member `thread`, which chatterd ignores: the request after the call "
+    "has the result of the function and nothing else.")
+NEEDS_PROBABILITIES = "Each request has `logprobs`, which chatterd refuses, because answers have no probabilities here."
+NOT_CLOSED = (
+    "cancel: the program does not close a stream that it leaves. The connection ends when Python removes the object, at any later time.")
+
 ENTRIES = [
     Entry("OpenAI's package, chat completions", "OpenAI", ("openai",), "clients", "openai_package:Chat", is_short=True),
     Entry("OpenAI's package, responses", "Responses", ("openai",), "clients", "openai_package:Responses", is_short=True),
-    Entry("Anthropic's package", "Anthropic", ("anthropic",), "clients", "anthropic_package:Messages", is_short=True),
+    Entry("Anthropic's package", "Anthropic", ("anthropic",), "clients", "anthropic_package:Messages", {"tools": WITHOUT_HISTORY},
+          is_short=True),
     Entry("Ollama's package", "Ollama", ("ollama",), "clients", "ollama_package:Ollama", is_short=True),
     Entry("LangChain, langchain-openai", "OpenAI", ("langchain-openai",), "frameworks", "langchain:OpenAI"),
     Entry("LangChain, langchain-openai with responses", "Responses", ("langchain-openai",), "frameworks", "langchain:Responses"),
@@ -53,7 +67,7 @@ ENTRIES = [
     Entry("LiteLLM, anthropic", "Anthropic", ("litellm",), "frameworks", "lite_llm:Anthropic"),
     Entry("Haystack", "OpenAI", ("haystack-ai",), "frameworks", "haystack_chat:OpenAI"),
     Entry("Haystack, ollama-haystack", "Ollama", ("ollama-haystack",), "frameworks", "haystack_chat:Ollama"),
-    Entry("smolagents", "OpenAI", ("smolagents",), "frameworks", "smol_agents:OpenAI", writes_calls=True),
+    Entry("smolagents", "OpenAI", ("smolagents",), "frameworks", "smol_agents:OpenAI", lacks=NOT_CLOSED, writes_calls=True),
     Entry("Agno, OpenAILike", "OpenAI", ("agno",), "frameworks", "agno_agents:OpenAI"),
     Entry("Agno, OpenAIChat", "OpenAI", ("agno",), "frameworks", "agno_agents:Chat"),
     Entry("Agno, OpenAIResponses", "Responses", ("agno",), "frameworks", "agno_agents:Responses"),
@@ -62,20 +76,23 @@ ENTRIES = [
     Entry("Outlines, OpenAI", "OpenAI", ("outlines",), "frameworks", "outlines_models:OpenAI"),
     Entry("Outlines, Ollama", "Ollama", ("outlines",), "frameworks", "outlines_models:Ollama"),
     Entry("AG2, OpenAIConfig", "OpenAI", ("ag2",), "frameworks", "ag2_agents:OpenAI"),
-    Entry("AG2, OpenAIResponsesConfig", "Responses", ("ag2",), "frameworks", "ag2_agents:Responses"),
+    Entry("AG2, OpenAIResponsesConfig", "Responses", ("ag2",), "frameworks", "ag2_agents:Responses", {"error": AS_NOTHING}),
     Entry("AG2, AnthropicConfig", "Anthropic", ("ag2",), "frameworks", "ag2_agents:Anthropic"),
     Entry("AG2, OllamaConfig", "Ollama", ("ag2",), "frameworks", "ag2_agents:Ollama"),
     Entry("Magentic", "OpenAI", ("magentic",), "frameworks", "magentic_chat:OpenAI"),
-    Entry("DSPy", "OpenAI", ("dspy",), "frameworks", "dspy_modules:OpenAI"),
+    Entry("DSPy", "OpenAI", ("dspy",), "frameworks", "dspy_modules:OpenAI",
+          lacks="stream, tools: it reads them from texts in a form of its own, which the scripted model does not write."),
     Entry("Google ADK with LiteLLM, openai", "OpenAI", ("google-adk",), "frameworks", "google_adk:OpenAI"),
     Entry("Google ADK with LiteLLM, ollama_chat", "Ollama", ("google-adk",), "frameworks", "google_adk:Ollama"),
     Entry("AutoGen, OpenAI", "OpenAI", ("autogen-agentchat",), "frameworks", "autogen_agents:OpenAI"),
     Entry("AutoGen, Ollama", "Ollama", ("autogen-agentchat",), "frameworks", "autogen_agents:Ollama"),
     Entry("Semantic Kernel, OpenAI", "OpenAI", ("semantic-kernel",), "frameworks", "semantic_kernel_agents:OpenAI"),
     Entry("Semantic Kernel, Ollama", "Ollama", ("semantic-kernel",), "frameworks", "semantic_kernel_agents:Ollama"),
-    Entry("Guidance", "OpenAI", ("guidance",), "frameworks", "guidance_models:OpenAI"),
+    Entry("Guidance", "OpenAI", ("guidance",), "frameworks", "guidance_models:OpenAI",
+          dict.fromkeys(("two turns", "error", "unicode"), NEEDS_PROBABILITIES)),
     Entry("Strands, OpenAIModel", "OpenAI", ("strands-agents",), "frameworks-2", "strands_agents:OpenAI"),
-    Entry("Strands, OpenAIResponsesModel", "Responses", ("strands-agents",), "frameworks-2", "strands_agents:Responses"),
+    Entry("Strands, OpenAIResponsesModel", "Responses", ("strands-agents",), "frameworks-2", "strands_agents:Responses",
+          {"error": IN_ANOTHER_CLASS}),
     Entry("Strands, AnthropicModel", "Anthropic", ("strands-agents",), "frameworks-2", "strands_agents:Anthropic"),
     Entry("Strands, OllamaModel", "Ollama", ("strands-agents",), "frameworks-2", "strands_agents:Ollama"),
     Entry("Mirascope, openai", "OpenAI", ("mirascope",), "frameworks-2", "mirascope_models:OpenAI"),
@@ -86,7 +103,7 @@ ENTRIES = [
     Entry("LlamaIndex, ollama", "Ollama", ("llama-index-llms-ollama",), "frameworks-2", "llama_index:Ollama"),
     Entry("Instructor, functions", "OpenAI", ("instructor",), "frameworks-2", "instructor_clients:Tools"),
     Entry("Instructor, schema", "OpenAI", ("instructor",), "frameworks-2", "instructor_clients:Schema"),
-    Entry("SimpleMind", "OpenAI", ("simplemind",), "frameworks-2", "simple_mind:OpenAI"),
+    Entry("SimpleMind", "OpenAI", ("simplemind",), "frameworks-2", "simple_mind:OpenAI", lacks=NOT_CLOSED),
     Entry("CrewAI", "OpenAI", ("crewai",), "crewai", "crew_ai:OpenAI"),
     Entry("llm, llm-ollama", "Ollama", ("llm", "llm-ollama"), "frameworks", "llm_command:Ollama"),
     Entry("llm, OpenAI", "OpenAI", ("llm",), "frameworks", "llm_command:OpenAI"),

@@ -61,7 +61,7 @@ def error(program: Any, say: Say) -> Any:
         text = program.chat(texts.UNKNOWN)(texts.FIRST)
     except Exception as raised:
         return {"classes": [f"{kind.__module__}.{kind.__qualname__}" for kind in type(raised).__mro__], "text": str(raised)}
-    return {"classes": [], "text": text}
+    return {"classes": ["no exception"], "text": repr(text)}
 
 
 def cancel(program: Any, say: Say) -> Any:

@@ -84,9 +84,10 @@ class Judge:
         self.is_asked(first, ("user", texts.FIRST))
         self.is_asked(other, ("user", texts.OTHER))
         self.is_asked(second, ("user", texts.FIRST), ("assistant", answers[0]), ("user", texts.SECOND))
-        for exchange, foreign in ((first, texts.OTHER), (other, texts.FIRST), (second, texts.OTHER), (other, answers[0]), (second, answers[1])):
-            if foreign in json.dumps(exchange.request, ensure_ascii=False):
-                raise Fault(f"the model server got {foreign!r} in another chat")
+        foreign = ((first, texts.OTHER), (other, texts.FIRST), (other, answers[0]), (second, texts.OTHER), (second, answers[1]))
+        for exchange, text in foreign:
+            if text in json.dumps(exchange.request, ensure_ascii=False):
+                raise Fault(f"the model server got {text!r} in another chat")
 
     def stream(self, value: Any) -> None:
         self.is_asked(self.only(texts.STREAM), ("user", texts.STREAM))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+
 import dspy
 
 from compatibility.program import MODEL, TIMEOUT, Program
@@ -26,6 +28,12 @@ class OpenAI(Program):
             return answer
 
         return ask
+
+    def image(self, prompt, png):
+        url = "data:image/png;base64," + base64.b64encode(png).decode()
+        parts = [{"type": "text", "text": prompt}, {"type": "image_url", "image_url": {"url": url}}]
+        [answer] = self.lm()(messages=[{"role": "user", "content": parts}])
+        return answer if isinstance(answer, str) else answer["text"]
 
     def structured(self, prompt):
         class Describe(dspy.Signature):

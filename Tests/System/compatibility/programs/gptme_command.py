@@ -18,7 +18,8 @@ class Gptme(Command):
         return {"OPENAI_BASE_URL": self.v1, "OPENAI_API_KEY": self.key, "MODEL": f"local/{MODEL}"}
 
     def words(self, name, model=MODEL):
-        return ["gptme", "-n", "--system", "short", "--tools", "none", "--no-workspace", "--context", "files", "--name", name, "-m", f"local/{model}"]
+        plain = ["-n", "--system", "short", "--tools", "none", "--no-workspace", "--context", "files"]
+        return ["gptme", *plain, "--name", name, "-m", f"local/{model}"]
 
     def chat(self, model=MODEL):
         name = f"chat-{next(self.numbers)}"

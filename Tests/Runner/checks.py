@@ -120,7 +120,7 @@ def doors(run: Run) -> None:
         run.unittest(run.python("litellm"), "doors.test_litellm")
 
 
-PROGRAMS = ("clients", "frameworks", "frameworks-2", "crewai", "shell-gpt", "gptme", "aider", "open-interpreter")
+PROGRAMS = ("clients", "llm", "frameworks", "frameworks-2", "crewai", "shell-gpt", "gptme", "aider", "open-interpreter")
 
 
 def compatibility(run: Run) -> None:

@@ -12,6 +12,7 @@ class OpenAI(Program):
     """Chat completions. Its agents write long prompts of their own, so chats use the model."""
 
     error = ("builtins.ValueError",)
+    leaves_streams = False
 
     def llm(self, model=MODEL, **more):
         return LLM(f"openai/{model}", base_url=self.v1, api_key=self.key, timeout=TIMEOUT, max_retries=0, **more)

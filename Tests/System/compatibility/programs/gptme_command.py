@@ -18,7 +18,7 @@ class Gptme(Command):
         return {"OPENAI_BASE_URL": self.v1, "OPENAI_API_KEY": self.key, "MODEL": f"local/{MODEL}"}
 
     def words(self, name, model=MODEL):
-        plain = ["-n", "--system", "short", "--tools", "none", "--no-workspace", "--context", "files"]
+        plain = ["-n", "--system", "short", "--tools", "none", "--no-workspace"]
         return ["gptme", *plain, "--name", name, "-m", f"local/{model}"]
 
     def chat(self, model=MODEL):

@@ -124,7 +124,7 @@ PROGRAMS = ("clients", "llm", "frameworks", "frameworks-2", "crewai", "shell-gpt
 
 
 def compatibility(run: Run) -> None:
-    run_programs(run, ["clients"], ["--short"])
+    run_programs(run, ["clients"], ["--short", "--jobs=1"])
 
 
 def all_programs(run: Run) -> None:

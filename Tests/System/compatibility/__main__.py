@@ -8,12 +8,14 @@ table. CHATTERD names another program than the debug build.
 from __future__ import annotations
 
 import argparse
+import concurrent.futures
 import contextlib
+import queue
 import sys
 import time
 
 from compatibility import document
-from compatibility.catalogue import ENTRIES
+from compatibility.catalogue import ENTRIES, Entry
 from compatibility.run import Outcome, run
 from compatibility.texts import FEATURES
 from compatibility.world import MODES, World
@@ -27,22 +29,31 @@ def work(options: argparse.Namespace, pythons: dict[str, str], directory: str) -
     outcomes: dict[str, Outcome] = {}
     surprises: list[str] = []
     with contextlib.ExitStack() as stack:
-        world = World(stack)
-        for entry in entries:
-            began = time.monotonic()
-            outcome = outcomes[entry.name] = run(entry, pythons[entry.environment], directory, world, options.feature)
+        worlds: queue.Queue[World] = queue.Queue()
+        for _ in range(min(options.jobs, len(entries))):
+            worlds.put(World(stack))
+
+        def one(entry: Entry) -> None:
+            world, began = worlds.get(), time.monotonic()
+            try:
+                outcome = outcomes[entry.name] = run(entry, pythons[entry.environment], directory, world, options.feature)
+            finally:
+                worlds.put(world)
             marks = ["-" if feature not in outcome.features else "." if options.feature and feature not in options.feature else
                      "".join("x" if (mode, feature) in outcome.faults else "v" for mode in MODES) for feature in FEATURES]
-            say(f"{entry.name:<40} {' '.join(f'{mark:<2}' for mark in marks)} {time.monotonic() - began:5.1f} s")
-            for fault in outcome.surprises(entry):
-                say(f"  FAULT {fault}")
-                surprises.append(fault)
+            found = outcome.surprises(entry)
+            surprises.extend(found)
+            line = f"{entry.name:<42} {' '.join(f'{mark:<2}' for mark in marks)} {time.monotonic() - began:5.1f} s"
+            say("\n".join([line, *(f"  FAULT {fault}" for fault in found)]))
+
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            list(pool.map(one, entries))
     if not outcomes:
         say("no program has this name")
         return False
     if options.feature:
         return not surprises
-    if options.write and len(outcomes) == len(ENTRIES) and not surprises:
+    if options.write and not surprises:
         document.PATH.write_text(document.page(ENTRIES, outcomes))
     found = document.differences(ENTRIES, outcomes)
     for line in found:
@@ -58,8 +69,9 @@ def main() -> int:
     parser.add_argument("names", nargs="*", help="programs whose name has one of these texts; without one, all programs")
     parser.add_argument("--python", action="append", default=[], metavar="ENVIRONMENT=PYTHON", help=argparse.SUPPRESS)
     parser.add_argument("--short", action="store_true", help="the programs that are part of each script/test")
+    parser.add_argument("--jobs", type=int, default=2, help="programs that run at a time")
     parser.add_argument("--feature", action="append", default=[], choices=FEATURES, help="only this feature, any number of times")
-    parser.add_argument("--write", action="store_true", help="writes docs/compatibility.md after a run of all programs")
+    parser.add_argument("--write", action="store_true", help="writes docs/compatibility.md: the rows of the programs that have run, unless one has a fault")
     options = parser.parse_args()
     raise_file_limit()
     pythons = dict(pair.split("=", 1) for pair in options.python)

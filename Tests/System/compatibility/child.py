@@ -29,11 +29,13 @@ def two_turns(program: Any, say: Say) -> Any:
 
 def stream(program: Any, say: Say) -> Any:
     """The model server sends the rest when the first piece has arrived."""
-    got = []
+    got, has_first = [], False
     for piece in program.stream(texts.STREAM):
         if piece:
             got.append(piece)
-        if len(got) == 1:
+        # Commands print before they ask.
+        if not has_first and texts.PIECES[0].strip(" ,") in "".join(got):
+            has_first, got = True, ["".join(got)]
             say(event="first")
     return got
 
@@ -67,9 +69,11 @@ def error(program: Any, say: Say) -> Any:
 def cancel(program: Any, say: Say) -> Any:
     """The stream is closed after its first piece."""
     pieces = program.stream(texts.FOREVER)
-    first = next(piece for piece in pieces if piece)
+    got = ""
+    while texts.BEGUN not in got:
+        got += next(pieces)
     pieces.close()
-    return first
+    return got
 
 
 def unicode(program: Any, say: Say) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from compatibility.catalogue import Entry
@@ -65,7 +64,7 @@ def cell(entry: Entry, outcome: Outcome, feature: str, numbers: dict[str, int]) 
 
 def row(entry: Entry, outcome: Outcome, numbers: dict[str, int]) -> str:
     """The line of a program."""
-    name = f"{entry.name} \\*" if entry.is_short else entry.name
+    name = title(entry)
     if entry.lacks:
         name += f" [{numbers[entry.lacks]}](#notes)"
     versions = ", ".join(dict.fromkeys(outcome.versions))
@@ -73,24 +72,34 @@ def row(entry: Entry, outcome: Outcome, numbers: dict[str, int]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def title(entry: Entry) -> str:
+    """The program as the table names it, without its notes."""
+    return f"{entry.name} \\*" if entry.is_short else entry.name
+
+
+def present() -> str:
+    """The document on the disk."""
+    return PATH.read_text() if PATH.exists() else ""
+
+
 def page(entries: list[Entry], outcomes: dict[str, Outcome]) -> str:
-    """The whole document."""
+    """The whole document. The rows of programs that have not run are those on the disk."""
     numbers = notes(entries)
+    old = {line.split(" | ")[0].removeprefix("| ").partition(" [")[0]: line for line in present().splitlines() if line.startswith("| ")}
     lines = [INTRODUCTION, "## Programs", ""]
     lines += [f"| program | version | API | {' | '.join(FEATURES)} |", "| --- " * (3 + len(FEATURES)) + "|"]
-    lines += [row(entry, outcomes[entry.name], numbers) for entry in entries]
+    for entry in entries:
+        line = row(entry, outcomes[entry.name], numbers) if entry.name in outcomes else old.get(title(entry))
+        lines += [line] if line else []
     lines += ["", "## Notes", "", *(f"{number}. {text}" for text, number in numbers.items())]
     return "\n".join(lines) + "\n"
 
 
 def differences(entries: list[Entry], outcomes: dict[str, Outcome]) -> list[str]:
     """The lines that the document on the disk lacks, for the programs that have run."""
-    try:
-        text = PATH.read_text()
-    except FileNotFoundError:
-        text = ""
+    text = present()
     if len(outcomes) == len(entries):
         return [] if text == page(entries, outcomes) else ["docs/compatibility.md is another one: write it with --write"]
     numbers = notes(entries)
     wanted = [row(entry, outcomes[entry.name], numbers) for entry in entries if entry.name in outcomes]
-    return [f"docs/compatibility.md lacks: {re.sub(r' +', ' ', line)}" for line in wanted if line not in text.splitlines()]
+    return [f"docs/compatibility.md lacks: {line}" for line in wanted if line not in text.splitlines()]

@@ -121,8 +121,8 @@ class Judge:
         same("what the model server answered", [exchange.said for exchange in self.world.asked if exchange.said], [])
 
     def cancel(self, value: Any) -> None:
-        if not value.strip().startswith("One") and self.entry.is_exact:
-            raise Fault(f"the first piece is {value!r}")
+        if self.entry.is_exact:
+            same("the beginning", value.strip(), texts.BEGUN)
         if not self.only(texts.FOREVER).gone.wait(texts.TIMEOUT):
             raise Fault("the model server goes on after the client has left")
 

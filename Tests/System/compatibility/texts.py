@@ -4,14 +4,14 @@ import base64
 
 FEATURES = ("two turns", "stream", "tools", "error", "cancel", "unicode", "image", "structured output", "embeddings", "models")
 MODEL, UNKNOWN = "m", "none"
-TIMEOUT = float(__import__("os").environ.get("CT", "150"))
+TIMEOUT = 150.0
 """Seconds that one feature of one program may need: far more than it does on the busiest machine."""
 
 FIRST, SECOND, OTHER = "My name is Ada.", "What is my name?", "My name is Bob."
 ANSWERS = ["Hello, the first.", "Hello, the second.", "Hello, the third."]
 STREAM = "Count to five."
 PIECES = ["One, ", "two, ", "three, ", "four, ", "five."]
-FOREVER = "Count forever."
+FOREVER, BEGUN = "Count forever.", "One"
 UNICODE = "Grüße 🐣 日本語 naïve \"quoted\" Ελλάδα 👩‍👩‍👧 \\u0041 e\u0301"
 WEATHER, ARGUMENTS, RESULT, RAIN = "How is the weather?", {"city": "Ålesund", "days": 2}, "2 days of rain in Ålesund ☔", "It rains."
 CITY, PLACE = "Describe a city.", {"name": "Ålesund", "people": 67_114}

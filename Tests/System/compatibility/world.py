@@ -75,7 +75,7 @@ class World:
         text = next((prompt for prompt in reversed(prompts) if texts.CITY in prompt), prompts[-1] if prompts else "")
         functions = {tool["function"]["name"]: tool["function"] for tool in request.get("tools", ())}
         if texts.FOREVER in text:
-            exchange.say("One ")
+            exchange.say(f"{texts.BEGUN} ")
             # It ends when the client has left, or with the feature.
             exchange.until(self.proceed)
         elif texts.STREAM in text:

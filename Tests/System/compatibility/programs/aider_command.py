@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 
-from compatibility.program import MODEL, Command
+from compatibility.program import MODEL, Command, Reported
 
 
 class Aider(Command):
     """Questions (`/ask` mode) whose chats go on from their files. It writes its own instructions around each prompt."""
+
+    error = ("compatibility.program.Reported",)
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -26,7 +28,15 @@ class Aider(Command):
 
     def chat(self, model=MODEL):
         name = f"chat-{next(self.numbers)}"
-        return lambda prompt: self.run(*self.words(name, model), "--message", prompt)
+
+        def ask(prompt):
+            output = self.run(*self.words(name, model), "--message", prompt)
+            # An error is printed, and the status is 0.
+            if "litellm.NotFoundError" in output:
+                raise Reported(output)
+            return output
+
+        return ask
 
     def stream(self, prompt):
         return self.pieces(*self.words("stream"), "--message", prompt)

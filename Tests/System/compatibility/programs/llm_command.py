@@ -47,7 +47,8 @@ class Ollama(Command):
         return ask
 
     def stream(self, prompt):
-        return self.pieces(*self.words(), prompt)
+        for piece in self.pieces(*self.words(), prompt):
+            yield piece.removesuffix("\n")
 
     def tools(self, prompt, weather):
         output = self.run(*self.words(), "--functions", FUNCTION, prompt)
@@ -75,7 +76,9 @@ class OpenAI(Ollama):
 
     def environment(self, home=None):
         home = home or self.home
-        entry = "- model_id: our-{0}\n  model_name: {0}\n  api_base: {1}\n  vision: true\n  supports_tools: true\n  supports_schema: true\n"
+        entry = (
+            "- model_id: our-{0}\n  model_name: {0}\n  api_base: {1}\n  api_key_name: openai\n"
+            "  vision: true\n  supports_tools: true\n  supports_schema: true\n")
         (home / "extra-openai-models.yaml").write_text("".join(entry.format(name, self.v1) for name in (MODEL, UNKNOWN)))
         return {"LLM_USER_PATH": str(home), "OPENAI_API_KEY": self.key}
 

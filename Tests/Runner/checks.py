@@ -124,6 +124,8 @@ PROGRAMS = ("clients", "llm", "frameworks", "frameworks-2", "crewai", "shell-gpt
 
 
 def compatibility(run: Run) -> None:
+    if not run.arguments:
+        run.unittest("python3", "compatibility.test_judge")
     run_programs(run, ["clients"], ["--short", "--jobs=1"])
 
 

@@ -8,10 +8,9 @@ table. CHATTERD names another program than the debug build.
 from __future__ import annotations
 
 import argparse
-import concurrent.futures
 import contextlib
-import queue
 import sys
+import threading
 import time
 
 from compatibility import document
@@ -28,33 +27,45 @@ def work(options: argparse.Namespace, pythons: dict[str, str], directory: str) -
     entries = [entry for entry in entries if not options.names or any(name.lower() in entry.name.lower() for name in options.names)]
     outcomes: dict[str, Outcome] = {}
     surprises: list[str] = []
+    failed: set[str] = set()
     with contextlib.ExitStack() as stack:
-        worlds: queue.Queue[World] = queue.Queue()
-        for _ in range(min(options.jobs, len(entries))):
-            worlds.put(World(stack))
 
-        def one(entry: Entry) -> None:
-            world, began = worlds.get(), time.monotonic()
-            try:
-                outcome = outcomes[entry.name] = run(entry, pythons[entry.environment], directory, world, options.feature)
-            finally:
-                worlds.put(world)
+        def one(entry: Entry, world: World) -> None:
+            began = time.monotonic()
+            outcome = outcomes[entry.name] = run(entry, pythons[entry.environment], directory, world, options.feature)
             marks = ["-" if feature not in outcome.features else "." if options.feature and feature not in options.feature else
                      "".join("x" if (mode, feature) in outcome.faults else "v" for mode in MODES) for feature in FEATURES]
-            found = outcome.surprises(entry)
+            found = outcome.surprises(entry, options.feature)
             surprises.extend(found)
+            failed.update([entry.name] if found else [])
             line = f"{entry.name:<42} {' '.join(f'{mark:<2}' for mark in marks)} {time.monotonic() - began:5.1f} s"
             say("\n".join([line, *(f"  FAULT {fault}" for fault in found)]))
 
-        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            list(pool.map(one, entries))
-    if not outcomes:
-        say("no program has this name")
+        waiting = iter(entries)
+
+        def several(world: World) -> None:
+            # Each thread takes the next program that no other one has taken.
+            while True:
+                with lock:
+                    entry = next(waiting, None)
+                if entry is None:
+                    return
+                one(entry, world)
+
+        lock = threading.Lock()
+        # They do not keep the process when the run is ended.
+        threads = [threading.Thread(target=several, args=(World(stack),), daemon=True) for _ in range(min(options.jobs, len(entries)))]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    if not entries or len(outcomes) < len(entries):
+        say("no program has this name" if not entries else "not all programs have run")
         return False
     if options.feature:
         return not surprises
-    if options.write and not surprises:
-        document.PATH.write_text(document.page(ENTRIES, outcomes))
+    if options.write:
+        document.PATH.write_text(document.page(ENTRIES, {name: outcome for name, outcome in outcomes.items() if name not in failed}))
     found = document.differences(ENTRIES, outcomes)
     for line in found:
         say(f"  FAULT {line}")
@@ -71,7 +82,7 @@ def main() -> int:
     parser.add_argument("--short", action="store_true", help="the programs that are part of each script/test")
     parser.add_argument("--jobs", type=int, default=2, help="programs that run at a time")
     parser.add_argument("--feature", action="append", default=[], choices=FEATURES, help="only this feature, any number of times")
-    parser.add_argument("--write", action="store_true", help="writes docs/compatibility.md: the rows of the programs that have run, unless one has a fault")
+    parser.add_argument("--write", action="store_true", help="writes the rows of the programs without faults into docs/compatibility.md")
     options = parser.parse_args()
     raise_file_limit()
     pythons = dict(pair.split("=", 1) for pair in options.python)

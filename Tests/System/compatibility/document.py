@@ -85,12 +85,15 @@ def present() -> str:
 def page(entries: list[Entry], outcomes: dict[str, Outcome]) -> str:
     """The whole document. The rows of programs that have not run are those on the disk."""
     numbers = notes(entries)
-    old = {line.split(" | ")[0].removeprefix("| ").partition(" [")[0]: line for line in present().splitlines() if line.startswith("| ")}
+    rows = [line.strip("|").strip().split(" | ") for line in present().splitlines()]
+    old = {cells[0].partition(" [")[0]: cells for cells in rows if len(cells) == 3 + len(FEATURES)}
     lines = [INTRODUCTION, "## Programs", ""]
     lines += [f"| program | version | API | {' | '.join(FEATURES)} |", "| --- " * (3 + len(FEATURES)) + "|"]
     for entry in entries:
-        line = row(entry, outcomes[entry.name], numbers) if entry.name in outcomes else old.get(title(entry))
-        lines += [line] if line else []
+        outcome = outcomes.get(entry.name)
+        if outcome is None and (cells := old.get(title(entry))):
+            outcome = Outcome([feature for feature, cell in zip(FEATURES, cells[3:], strict=True) if cell != "–"], [cells[1]])
+        lines += [row(entry, outcome, numbers)] if outcome else []
     lines += ["", "## Notes", "", *(f"{number}. {text}" for text, number in numbers.items())]
     return "\n".join(lines) + "\n"
 

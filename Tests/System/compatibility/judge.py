@@ -40,13 +40,13 @@ class Judge:
         getattr(self, feature.replace(" ", "_"))(value)
 
     def asked(self, prompt: str) -> list[Exchange]:
-        """The requests whose last prompt is this one; a program that writes more around a prompt may ask others beside it."""
+        """The requests whose last prompt is this one. A program that asks for titles too has the prompt in the middle of theirs."""
         found = []
         for exchange in self.world.asked:
             messages = exchange.request.get("messages", ())
             # One program sends a picture as a message without a text.
             prompts = [message["content"] for message in messages if message["role"] == "user" and message["content"]]
-            if prompts and prompt in prompts[-1]:
+            if prompts and prompts[-1].startswith(prompt):
                 found.append(exchange)
         return found
 

@@ -91,10 +91,10 @@ class Outcome:
     faults: dict[tuple[str, str], str] = field(default_factory=dict)
     """Why a feature of this name fails in a mode."""
 
-    def surprises(self, entry: Entry) -> list[str]:
-        """What differs from the catalogue."""
+    def surprises(self, entry: Entry, only: list[str]) -> list[str]:
+        """What differs from the catalogue, in the features that were tried."""
         found = []
-        for feature in self.features:
+        for feature in only or self.features:
             for mode in MODES:
                 fault, known = self.faults.get((mode, feature)), entry.fault(mode, feature)
                 if fault and not known:

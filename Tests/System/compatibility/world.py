@@ -98,6 +98,9 @@ class World:
                 exchange.say(*json.dumps(wrapped(request.get("format"), texts.PLACE), ensure_ascii=False).partition(","))
             else:
                 self.call(exchange, name, wrapped(functions[name]["parameters"], texts.PLACE))
+        elif "complete" in functions and text.startswith("<system>"):
+            # An agent asks whether it has finished.
+            self.call(exchange, "complete", {})
         elif texts.PICTURE in text:
             exchange.say(texts.SEEN)
         else:

@@ -37,16 +37,19 @@ class Judge:
 
     def judge(self, feature: str, value: Any) -> None:
         """Raises a `Fault` if a feature does not work."""
-        getattr(self, feature.replace(" ", "_"))(value)
+        try:
+            getattr(self, feature.replace(" ", "_"))(value)
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise Fault(f"{value!r} is not what the feature returns, or the model server got something else: {error!r}") from error
 
     def asked(self, prompt: str) -> list[Exchange]:
-        """The requests whose last prompt is this one. A program that asks for titles too has the prompt in the middle of theirs."""
+        """The requests whose last prompt is this one; not those for a title, which quote a whole chat."""
         found = []
         for exchange in self.world.asked:
             messages = exchange.request.get("messages", ())
             # One program sends a picture as a message without a text.
             prompts = [message["content"] for message in messages if message["role"] == "user" and message["content"]]
-            if prompts and prompts[-1].startswith(prompt):
+            if prompts and prompt in prompts[-1] and f"User: {prompt}" not in prompts[-1]:
                 found.append(exchange)
         return found
 

@@ -4,7 +4,7 @@ import base64
 
 FEATURES = ("two turns", "stream", "tools", "error", "cancel", "unicode", "image", "structured output", "embeddings", "models")
 MODEL, UNKNOWN = "m", "none"
-TIMEOUT = 150.0
+TIMEOUT = 300.0
 """Seconds that one feature of one program may need: far more than it does on the busiest machine."""
 
 FIRST, SECOND, OTHER = "My name is Ada.", "What is my name?", "My name is Bob."

@@ -111,5 +111,6 @@ ENTRIES = [
     Entry("ShellGPT", "OpenAI", ("shell-gpt",), "shell-gpt", "shell_gpt:Sgpt", is_exact=False),
     Entry("gptme", "OpenAI", ("gptme",), "gptme", "gptme_command:Gptme", is_exact=False),
     Entry("aider", "OpenAI", ("aider-chat",), "aider", "aider_command:Aider", is_exact=False),
-    Entry("Open Interpreter", "OpenAI", ("open-interpreter",), "open-interpreter", "open_interpreter:Interpreter", is_exact=False),
+    Entry("Open Interpreter", "OpenAI", ("open-interpreter",), "open-interpreter", "open_interpreter:Interpreter",
+          lacks=NOT_CLOSED, is_exact=False),
 ]

@@ -11,6 +11,7 @@ class Interpreter(Program):
     """Chats. It writes its own instructions before each."""
 
     error = ("litellm.exceptions.NotFoundError",)
+    leaves_streams = False
 
     def interpreter(self, model=MODEL):
         made = OpenInterpreter(offline=True, auto_run=False, disable_telemetry=True)

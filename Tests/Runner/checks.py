@@ -268,7 +268,7 @@ CHECKS = [
     Check("attacks", "clients that try to exhaust the memory (CHATTERD=.build/release/chatterd)", attacks, form="named", time="1 / 15"),
     Check("screenshots", "makes pictures of the web page in the folder PICTURES (.build/pictures)", screenshots, needs=PAGE, form="named", time="1"),
     Check("fuzz", "readers of what peers send, with libFuzzer: none ends the process, and pieces are read as the whole", fuzz, build="fuzz", form="named", time="5 / 15"),
-    Check("programs", "all programs of docs/compatibility.md in both modes (5 GB)", all_programs, form="named", time="15", limit=5400),
+    Check("programs", "all programs of docs/compatibility.md in both modes (5 GB)", all_programs, form="named", time="10", limit=5400),
     Check("litellm-proxy", "LiteLLM's proxy before a real model server (700 MB)", litellm_proxy, form="named", time="3"),
     Check("llama-cpp-python", "another real model server, which is compiled for minutes", llama_cpp_python, form="named", time="7"),
 ]

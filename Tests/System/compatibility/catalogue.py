@@ -41,7 +41,7 @@ AS_NOTHING = (
     "OpenAI with 404: the program takes it for an empty answer.")
 WITHOUT_HISTORY = (
     "The runner of tools keeps its history at the server, with the member `thread`, which chatterd ignores: the request after the call "
-    "has the result of the function and nothing else.")
+    "has the result of the function and nothing else. Tools without the runner work.")
 NEEDS_PROBABILITIES = "Each request has `logprobs`, which chatterd refuses, because answers have no probabilities here."
 NOT_CLOSED = (
     "cancel: the program does not close a stream that it leaves. The connection ends when Python removes the object, at any later time.")

@@ -13,7 +13,7 @@ from harness.machine import TOP
 PATH = TOP / "docs" / "compatibility.md"
 INTRODUCTION = """# Compatibility
 
-Which unmodified programs work with chatterd when only their base URL (and, in `keys` mode, their key) is set, and what of them works?
+Which unmodified programs work with chatterd when their base URL and, in `keys` mode, their key is set, and what of each works?
 `script/test programs` runs each program against chatterd in both modes, with a scripted model server behind it, and compares this table
 with what it finds. `script/test programs -- --write` writes it: change [the catalogue](../Tests/System/compatibility/catalogue.py), and
 not this page. The programs marked with \\* are part of each `script/test` (`compatibility`).
@@ -23,7 +23,7 @@ not this page. The programs marked with \\* are part of each `script/test` (`com
 | ✓ | works in `open` and in `keys` mode |
 | open, keys | works in this mode only |
 | ✗ | fails in both modes |
-| – | The program has no such feature, or the note says why it is not tried. |
+| – | not tried: the program has no such feature, or is used without it here. A note says why, where it is a fault of the program. |
 
 The column *API* is the [front door](doors.md). In `keys` mode all requests of a program have one key, and no program names its
 conversations. A feature works if both sides agree:
@@ -34,7 +34,7 @@ conversations. A feature works if both sides agree:
 | stream | The model server sends the rest of the answer only after the program has got the first piece. The pieces are the whole answer. |
 | tools | The model calls a function of the program. The function runs, and its result and the call come back to the model. |
 | error | A model that does not exist raises the program's own class for it. The text names the model, and no model answers. |
-| cancel | The program leaves a stream in its middle. chatterd closes its connection to the model server. |
+| cancel | The program leaves a stream in its middle. chatterd closes its connection to the model server, at once with `CHATTERD_DISCONNECT_GRACE=0s`, which the run sets. |
 | unicode | A prompt and an answer with characters of one to four bytes, joined emoji and combining marks arrive unchanged. |
 | image | The model gets the picture. |
 | structured output | The model gets the schema, as a format, as a function or in the prompt, and the program returns the right object. |

@@ -49,7 +49,7 @@ class Judge:
             messages = exchange.request.get("messages", ())
             # One program sends a picture as a message without a text.
             prompts = [message["content"] for message in messages if message["role"] == "user" and message["content"]]
-            if prompts and prompt in prompts[-1] and f"User: {prompt}" not in prompts[-1]:
+            if prompts and prompt in prompts[-1] and not any(f"{name}: {prompt}" in prompts[-1] for name in ("User", "Assistant")):
                 found.append(exchange)
         return found
 

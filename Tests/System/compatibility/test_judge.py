@@ -68,7 +68,7 @@ class JudgeTests(unittest.TestCase):
         self.assert_fault("arguments", "tools", value, first, request(user(texts.WEATHER), last))
 
     def test_an_error_has_its_class_and_names_the_model(self):
-        value = {"classes": ["openai.NotFoundError", "builtins.Exception"], "text": "model 'none' not found"}
+        value = {"classes": ["openai.NotFoundError", "builtins.Exception"], "text": f"model '{texts.UNKNOWN}' not found"}
         self.judge("error", value)
         self.assert_fault("is none of", "error", value | {"classes": ["builtins.Exception"]})
         self.assert_fault("does not name", "error", value | {"text": "not found"})

@@ -3,7 +3,7 @@
 import base64
 
 FEATURES = ("two turns", "stream", "tools", "error", "cancel", "unicode", "image", "structured output", "embeddings", "models")
-MODEL, UNKNOWN = "m", "none"
+MODEL, UNKNOWN = "m", "missing-model"
 TIMEOUT = 300.0
 """Seconds that one feature of one program may need: far more than it does on the busiest machine."""
 

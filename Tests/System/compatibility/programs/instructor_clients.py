@@ -11,7 +11,7 @@ from compatibility.program import MODEL, TIMEOUT, City, Program
 class Tools(Program):
     """Objects as calls of a function."""
 
-    error = ("openai.NotFoundError", "instructor.core.exceptions.InstructorRetryException")
+    error = ("openai.NotFoundError",)
     keeps_history = False
     mode = instructor.Mode.TOOLS
 

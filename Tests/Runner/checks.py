@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -120,6 +120,25 @@ def doors(run: Run) -> None:
         run.unittest(run.python("litellm"), "doors.test_litellm")
 
 
+PROGRAMS = ("clients", "llm", "frameworks", "frameworks-2", "crewai", "shell-gpt", "gptme", "aider", "open-interpreter")
+
+
+def compatibility(run: Run) -> None:
+    if not run.arguments:
+        run.unittest("python3", "compatibility.test_judge")
+    run_programs(run, ["clients"], ["--short", "--jobs=1"])
+
+
+def all_programs(run: Run) -> None:
+    run_programs(run, PROGRAMS, [])
+
+
+def run_programs(run: Run, names: Sequence[str], options: list[str]) -> None:
+    """Runs the programs of these virtual environments, which are made if there are none."""
+    pythons = [f"--python={name}={run.python(name)}" for name in names]
+    run.commands.run("python3", "-B", "-m", "compatibility", *pythons, *(run.arguments or options), cwd=SYSTEM, env=programs())
+
+
 def terminal(run: Run) -> None:
     tests = ["terminal.test_conversation", "terminal.test_pipes", "terminal.test_killed_server"]
     run.unittest(run.python("clients"), *tests)
@@ -233,6 +252,7 @@ CHECKS = [
     Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", lane="waits"),
     Check("clients", "curl and Python as clients", clients, time="1", lane="waits"),
     Check("doors", "programs for Ollama, OpenAI and Anthropic at the front doors; the long form: llm and LiteLLM too", doors, time="1 / 3", lane="waits"),
+    Check("compatibility", "the packages of OpenAI, Anthropic and Ollama in both modes, against docs/compatibility.md", compatibility, time="1", lane="waits"),
     Check("terminal", "chatter, in pseudo-terminals and in pipes", terminal, build="chatterd chatter", time="1", lane="waits"),
     Check("openapi", "generated requests to all endpoints of /openapi.json but the feed", openapi, time="1 / 2", lane="waits"),
     Check("faults", "model servers that fail in every known way, as a scored table", faults, time="1 / 3", lane="waits"),
@@ -248,6 +268,7 @@ CHECKS = [
     Check("attacks", "clients that try to exhaust the memory (CHATTERD=.build/release/chatterd)", attacks, form="named", time="1 / 15"),
     Check("screenshots", "makes pictures of the web page in the folder PICTURES (.build/pictures)", screenshots, needs=PAGE, form="named", time="1"),
     Check("fuzz", "readers of what peers send, with libFuzzer: none ends the process, and pieces are read as the whole", fuzz, build="fuzz", form="named", time="5 / 15"),
+    Check("programs", "all programs of docs/compatibility.md in both modes (5 GB)", all_programs, form="named", time="10", limit=5400),
     Check("litellm-proxy", "LiteLLM's proxy before a real model server (700 MB)", litellm_proxy, form="named", time="3"),
     Check("llama-cpp-python", "another real model server, which is compiled for minutes", llama_cpp_python, form="named", time="7"),
 ]

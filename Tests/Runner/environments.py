@@ -41,7 +41,9 @@ def environment(name: str, say: Callable[[str], None], more: Callable[[Path], No
         # A second run, from another checkout, waits for the first one.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (home / "installed").exists():
-            say(f"installing for Python: {' '.join((REQUIREMENTS / f'{name}.txt').read_text().split())}")
+            # What the packages need themselves follows after an empty line.
+            packages = (REQUIREMENTS / f"{name}.txt").read_text().partition("\n\n")[0]
+            say(f"installing for Python: {' '.join(packages.split())}")
             shutil.rmtree(home, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", home], check=True)
             install(home, ["install", "-r", str(REQUIREMENTS / f"{name}.txt")])

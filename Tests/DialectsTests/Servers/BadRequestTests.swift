@@ -47,7 +47,7 @@ import Testing
             ),
             (500, #"{"error":"CUDA error: out of memory"}"#, .failed, nil), (500, "", .failed, nil),
             (500, #"{"error":{"message":"Context size has been exceeded."}}"#, .failed, .context),
-            (400, #"{"error":""m" does not support thinking"}"#, .rejected, .thinking),
+            (400, #"{"error":"m does not support thinking"}"#, .rejected, .thinking),
             (400, #"{"error":{"message":"Unsupported parameter: 'reasoning_effort'"}}"#, .rejected, .thinking),
             // A template may quote the text of the user.
             (

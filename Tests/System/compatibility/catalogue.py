@@ -34,14 +34,11 @@ class Entry:
 
 
 IN_ANOTHER_CLASS = (
-    "A streamed request of `/v1/responses` for a model that does not exist is answered with 200 and the event `response.failed`, and by "
-    "OpenAI with 404: the program raises a class of its own.")
+    "If only the model server knows that a model does not exist, a streamed request of `/v1/responses` is answered with 200 and the event "
+    "`response.failed`, and by OpenAI with 404: the program raises a class of its own.")
 AS_NOTHING = (
-    "A streamed request of `/v1/responses` for a model that does not exist is answered with 200 and the event `response.failed`, and by "
-    "OpenAI with 404: the program takes it for an empty answer.")
-WITHOUT_HISTORY = (
-    "The runner of tools keeps its history at the server, with the member `thread`, which chatterd ignores: the request after the call "
-    "has the result of the function and nothing else. Tools without the runner work.")
+    "If only the model server knows that a model does not exist, a streamed request of `/v1/responses` is answered with 200 and the event "
+    "`response.failed`, and by OpenAI with 404: the program takes it for an empty answer.")
 NEEDS_PROBABILITIES = "Each request has `logprobs`, which chatterd refuses, because answers have no probabilities here."
 NOT_CLOSED = (
     "cancel: the program does not close a stream that it leaves. The connection ends when Python removes the object, at any later time.")
@@ -49,8 +46,7 @@ NOT_CLOSED = (
 ENTRIES = [
     Entry("OpenAI's package, chat completions", "OpenAI", ("openai",), "clients", "openai_package:Chat", is_short=True),
     Entry("OpenAI's package, responses", "Responses", ("openai",), "clients", "openai_package:Responses", is_short=True),
-    Entry("Anthropic's package", "Anthropic", ("anthropic",), "clients", "anthropic_package:Messages", {"tools": WITHOUT_HISTORY},
-          is_short=True),
+    Entry("Anthropic's package", "Anthropic", ("anthropic",), "clients", "anthropic_package:Messages", is_short=True),
     Entry("Ollama's package", "Ollama", ("ollama",), "clients", "ollama_package:Ollama", is_short=True),
     Entry("LangChain, langchain-openai", "OpenAI", ("langchain-openai",), "frameworks", "langchain:OpenAI"),
     Entry("LangChain, langchain-openai with responses", "Responses", ("langchain-openai",), "frameworks", "langchain:Responses"),

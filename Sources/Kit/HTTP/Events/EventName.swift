@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The name of an event of an event stream (HTML Standard, section 9.2): one line without NUL.
 public struct EventName: Sendable, Hashable {
     public let text: String

@@ -890,7 +890,7 @@ class ConversationListTests(PageCase):
         self.open()
         self.page.locator("#manage summary").click()
         self.page.locator("#import-file").set_input_files({"name": "a.ndjson", "mimeType": "text/plain", "buffer": b"{}"})
-        expect(self.page.locator("#status")).to_contain_text("no export")
+        expect(self.page.locator("#status")).to_contain_text("not an exported conversation")
 
     def test_address_without_a_conversation_says_so(self):
         for address in ("/#nowhere", "/#%E0%A4%A"):

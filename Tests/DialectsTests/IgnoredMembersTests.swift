@@ -92,7 +92,7 @@ struct IgnoredMembersTests {
                 #"tool: g {"tool_name":"f","tool_call_id":"t"}"#, #"options={"num_predict":1}"#,
             ]
         ),
-        // Parts of messages have members that nobody knows.
+        // chatterd names the members of parts that it does not know.
         (
             .chat,
             #"{"messages":[{"role":"user","content":[{"type":"text","text":"a","origin":"x"},{"type":"image_url","mood":1,"#

@@ -153,7 +153,7 @@ CHAT_ROWS = [
         chat(said("user", [text("hi"), image(f"data:image/png;base64,{PNG}", detail="high")]),
              OK | {"annotations": [{"type": "url_citation"}]}, ON),
         ignored="messages[].content[].image_url.detail, messages[].annotations", sent={"messages": [HI | {"images": [PNG]}, OK, ON]}),
-    Row("parts of a message have members that nobody knows", CHAT,
+    Row("parts of a message have unknown members", CHAT,
         chat(said("user", [text("hi") | {"origin": "paste"}, image(f"data:image/png;base64,{PNG}", size=1) | {"mood": 1}])),
         ignored="messages[].content[].origin, messages[].content[].image_url.size, messages[].content[].mood",
         sent={"messages": [HI | {"images": [PNG]}]}, lacks=("paste", "mood")),

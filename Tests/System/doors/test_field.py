@@ -165,6 +165,14 @@ class RowTests(FieldTestCase):
     def test_sizes_of_tools(self):
         self.run_rows(SIZE_ROWS)
 
+    def test_a_strict_server_reports_that_a_model_cannot_think(self):
+        self.model.refuses = lambda request: '"m" does not support thinking' if "think" in request else None
+        self.assertEqual(self.send(CHAT, chat(reasoning_effort="high"))[0], 200)
+        self.model.reset()
+        status, _, answer = self.send(CHAT, chat(reasoning_effort="high"), url=self.strict.url)
+        self.assertEqual((status, self.message(CHAT, answer)), (400, '"m" does not support thinking'))
+        self.assertEqual(len(self.asked()), 1)
+
 
 class ConversationTests(FieldTestCase):
     """Histories that programs send whole."""

@@ -17,7 +17,7 @@ final class ReplyGenerator {
 
     let reply: Reply
     let context: ReplyContext
-    /// The members for model servers, and those that the reply tells of.
+    /// The members for model servers, and the paths that the receipt names.
     private let members: [RawMember]
     /// The message of the system that precedes the history; none without instructions.
     private var instructions: EncodedConversation

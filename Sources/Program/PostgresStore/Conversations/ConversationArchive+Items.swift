@@ -58,7 +58,7 @@ extension ConversationArchive {
         }
     }
 
-    /// Reads the last row of a conversation; `nil` if it is no message outside of turns.
+    /// Reads the last row of a conversation; `nil` if that is not a message outside of turns.
     ///
     /// - Throws: `conversationNotFound`, `overloaded`, `storeUnavailable`.
     public func lastMessage(of key: ConversationKey) async throws(RelayError) -> LastMessage? {

@@ -45,7 +45,7 @@ final class AnswerStream: ReplyListener {
     private enum Head {
         case waiting(Opening)
         case written(ResponseStream)
-        /// There will be none.
+        /// The stream ends without a head.
         case none
     }
 
@@ -74,7 +74,7 @@ final class AnswerStream: ReplyListener {
         head = .waiting(Opening(fields))
     }
 
-    /// `nil` after the head, and if there will be none.
+    /// `nil` after the head, and if the stream ends without one.
     private var opening: Opening? {
         if case .waiting(let opening) = head { opening } else { nil }
     }
@@ -122,7 +122,7 @@ final class AnswerStream: ReplyListener {
         await withCheckedContinuation { opening.handler = $0 }
     }
 
-    /// Has the handler continue. There is no head if it is not written yet.
+    /// Resumes the handler. A head that is not written yet is never written.
     private func endOpening() {
         guard let opening else { return }
         head = .none

@@ -28,6 +28,7 @@ extension ModelError {
             .answerTooLarge, "The answer grew beyond \(limits.answer) bytes, and was ended.",
             detail: "more than \(limits.answer) bytes")
     }
+
     /// The answer took longer than `limit` as a whole.
     public static func totalTimeout(_ limit: Duration) -> ModelError {
         ModelError(

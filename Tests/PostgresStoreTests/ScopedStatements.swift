@@ -106,6 +106,7 @@ struct ScopedStatements {
             ItemStatements.add(messages, to: key, limit: 1 << 30).bound,
             ImportStatements.add(columns, nil, to: key, after: number, count: 1, from: nil).bound,
             AttachmentStatements.attach(Attachments(), to: key, limit: 0).bound,
+            AttachmentStatements.release(in: key).bound,
             AttachmentStatements.hold(of: key).bound,
             AttachmentStatements.share(from: key, with: target).bound,
         ]

@@ -100,6 +100,7 @@ extension ConversationArchive {
             // A row that is older than attachments has its images itself, and no use of them.
             transaction.add(AttachmentStatements.attach(attachments, to: key, limit: attachmentsLimit))
         }
+        transaction.add(AttachmentStatements.release(in: key))
         defer { signals?.changed(key) }
         return try await pool.runForRelay(transaction, attempts: Self.attempts)[step].affectedRows == 1
     }

@@ -98,6 +98,12 @@ import Testing
             #expect(copied.status == 201, "\(copied.text)")
             let copy = try stage.send("GET", "\(Self.path)/copy", fields: Self.app)
             #expect(copy.json["metadata"] as? [String: String] == pairs, "\(copy.text)")
+            let file = try stage.send("GET", "/conversations/\(id)/export?appID=shop")
+            let imported = try RawClient.post(
+                port: stage.port, "/conversations/again/import?appID=shop", json: file.text)
+            #expect(imported.status == 201, "\(imported.text)")
+            let again = try stage.send("GET", "\(Self.path)/again", fields: Self.app)
+            #expect(again.json["metadata"] as? [String: String] == pairs, "\(again.text)")
             let changed = try post(stage, "\(Self.path)/\(id)", #"{"metadata":{"color":"red","none":null}}"#)
             #expect(changed.json["metadata"] as? [String: String] == ["color": "red"], "\(changed.text)")
             #expect(try stage.send("GET", "\(Self.path)/\(id)", fields: Self.app).text == changed.text)

@@ -14,7 +14,7 @@ extension ConversationArchive {
     public func add(
         _ messages: [ModelMessage], to key: ConversationKey
     ) async throws(RelayError) -> [ConversationRow] {
-        try quota?.admit(messages.reduce(0) { $0 + $1.content.utf8.count }, of: key.owner)
+        try quota?.admit(PostgresConversationStore.size(of: messages), of: key.owner)
         defer { quota?.stored(of: key.owner) }
         defer { signals?.changed(key) }
         var attachments = Attachments()

@@ -134,8 +134,8 @@ public final class PostgresConversationStore: ConversationStore {
         quota?.stored(of: conversation.owner)
     }
 
-    /// The size that prompts and the row of their reply add to a conversation, in bytes.
-    private static func size(of prompts: [ModelMessage]) -> Int {
+    /// The size that messages add to a conversation with their members and images, in bytes.
+    static func size(of prompts: [ModelMessage]) -> Int {
         textSize(of: prompts) + prompts.count * ConversationStatements.rowCost
     }
 

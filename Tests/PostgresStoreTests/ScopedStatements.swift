@@ -69,6 +69,7 @@ struct ScopedStatements {
             CatalogueStatements.search(key, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
             CatalogueStatements.keys(of: list, after: nil).bound,
             RequestStatements.options(of: turn, id: reply).bound, RequestStatements.prompts(of: turn, id: reply).bound,
+            RequestStatements.repeated(HistoryDigest(high: 1, low: 2)).bound,
             RequestStatements.find([], of: key.owner, key: nil, name: nil).bound,
             ReplyStatements.ownership(of: turn, id: reply, by: process).bound,
             SettlementStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,

@@ -76,6 +76,7 @@ extension ChatService {
             onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter,
             reach: context.reach(of: request.model, passThrough: request.passThrough, in: conversation))
         opening.isSingle = request.isSingle
+        opening.digest = request.digest
         return opening
     }
 

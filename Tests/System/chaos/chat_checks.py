@@ -35,7 +35,7 @@ class Stored:
 
 def is_stateless(appid: str) -> bool:
     """Whether a conversation is removed soon."""
-    return appid.split("\x1f")[2].startswith(STATELESS)
+    return appid.rpartition("\x1f")[2].startswith(STATELESS)
 
 
 class ChatChecks:

@@ -130,7 +130,7 @@ class DoorClient(Client):
         if stopping is not None:
             await stopping
         if request.reply is not None and request.answer.end and self._chance.random() < 0.4:
-            await self._retrieve(prompt, request.reply)
+            await self._retrieve(prompt, request.reply, request.turn is None or request.turn.is_stored)
 
     async def _is_answered(self, request: DoorRequest, exchange: Exchange) -> bool:
         """Takes the head of a response; returns whether the request is over without an answer."""
@@ -248,18 +248,18 @@ class DoorClient(Client):
             return False
         if exchange.status in BUSY:
             self._note_unconfirmed("POST")
-        if reply is not None and exchange.status != 404 and not await self._has_stored_end(reply):
-            return False
+        if reply is not None and exchange.status != 404:
+            state = await self._stored_state(reply)
+            if state == "streaming":
+                return False
+            if state == "complete" and exchange.status not in BUSY and not any(text.encode() in said for text in INTERIM):
+                self._record.violation("false ends", token, f"{request.name}: {exchange.status} {said[:300]!r}, and the reply is complete")
         return reply is not None or exchange.status not in BUSY
 
     async def _is_end(self, reply: Reply, error: str) -> bool:
         """Whether an error is the end of the reply: then every retry would get it, too."""
         state = await self._stored_state(reply)
         return state != "streaming" and not (state == "complete" and any(text in error for text in INTERIM))
-
-    async def _has_stored_end(self, reply: Reply) -> bool:
-        """Whether the reply is over: then every retry would get the same end."""
-        return await self._stored_state(reply) != "streaming"
 
     async def _stored_state(self, reply: Reply) -> str:
         """The state of the reply; empty if it is gone or the run is over."""
@@ -311,8 +311,8 @@ class DoorClient(Client):
             [(name, json.loads(arguments or "{}")) for name, arguments in answer.calls] if answer.end == "done" else [],
             answer.attempt, answer.end, answer.error))
 
-    async def _retrieve(self, prompt: Prompt, reply: Reply) -> None:
-        """Reads the answer as a response in one piece, through any API it came."""
+    async def _retrieve(self, prompt: Prompt, reply: Reply, is_stored: bool = True) -> None:
+        """Reads the answer as a response in one piece, through any API it came. What is not stored is gone after a minute."""
         while not self._state.is_over:
             try:
                 exchange = await self._ask("GET", f"/v1/responses/resp_{reply.id}")
@@ -327,6 +327,8 @@ class DoorClient(Client):
                     if said["status"] in ("completed", "failed"):
                         self._keep(whole, reply)
                         reply.deliveries[-1].is_final = True
+                    return
+                if exchange.status == 404 and not is_stored:
                     return
                 if exchange.status != 503:
                     self._record.violation("wrong statuses", prompt.token, f"GET of a response: {exchange.status} {said}")

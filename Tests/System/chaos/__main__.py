@@ -33,6 +33,7 @@ import subprocess
 import sys
 import traceback
 
+from chaos.chat_client import ChatClient
 from chaos.checks import Checks
 from chaos.client import Client
 from chaos.credentials import ADMIN_TOKEN, Access
@@ -57,7 +58,7 @@ SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
 """Rows that must be gone at the end. Rows of dead processes are removed after a minute: a run that does not wait for that looks
 for older rows."""
 TABLE = [
-    "prompts", "prompts of the doors", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
+    "prompts", "prompts of the doors", "in one piece", "in the background", "with store: false", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "responses continued", "retries", "resets", "readings refused", "stops", "conversations deleted",
     "keys and tokens made", "sessions and links made", "revocations", "streams ended by a revocation", "requests refused as revoked",
     "requests refused as expired", "requests with ended credentials", "requests for what others own",
@@ -71,6 +72,8 @@ NONE_OF = [
     "revocations without effect", "bytes after a revocation",
 ]
 INTRUDERS = 3
+AUDITED = 200
+"""Clients of chats that ask for their replies and lists once more at the end."""
 
 
 class Run:
@@ -85,6 +88,7 @@ class Run:
         self.cluster = PooledCluster(scratch, options.pgbouncer) if options.pgbouncer else Cluster(scratch, options.standby)
         self.servers: list[Process] = []
         self.attackers: list[subprocess.Popen] = []
+        self.chat_clients: list[ChatClient] = []
         self.checks = Checks(self.state, self.upstream, self.cluster)
         self._numbers = iter(range(1 << 30))
 
@@ -163,11 +167,21 @@ class Run:
         while not self.state.is_draining:
             number = next(self._numbers)
             try:
-                # Every third client speaks the APIs of the front doors.
-                kind = DoorClient if number % 3 == 2 else Client
-                await kind(self.state, self.access, number).run()
+                # Half of the clients speak the APIs of the front doors.
+                client = (Client, ChatClient, DoorClient, Client)[number % 4](self.state, self.access, number)
+                if isinstance(client, ChatClient):
+                    self.chat_clients.append(client)
+                await client.run()
             except Exception:  # the run continues, and fails at its end
                 self.record.violation("faults of this program", "", f"client {number}\n{traceback.format_exc()}")
+
+    async def _audit(self) -> None:
+        """Reads again what clients of chats have got, one client after the other."""
+        for client in self._chance("audit").sample(self.chat_clients, min(AUDITED, len(self.chat_clients))):
+            try:
+                await client.audit()
+            except Exception:  # the run continues, and fails at its end
+                self.record.violation("faults of this program", "", traceback.format_exc())
 
     async def _intrude(self, number: int) -> None:
         try:
@@ -184,6 +198,8 @@ class Run:
             proxy.is_calm = True
         self.record.note_fault("calm from here")
         _, hanging = await asyncio.wait(self._talking, timeout=TIMEOUT)
+        if not hanging:
+            _, hanging = await asyncio.wait({asyncio.create_task(self._audit())}, timeout=TIMEOUT)
         self.state.is_over = True
         if hanging:
             _, hanging = await asyncio.wait(hanging, timeout=10)

@@ -93,6 +93,7 @@ struct ScopedStatements {
             ConversationRow(
                 seq: number, kind: .message, after: nil, time: 0, role: [], content: [], thinking: [], extras: []))
         return [
+            GroupStatements.open([opening], sizes: [1], owner: process, limit: 1 << 30).bound,
             ConversationStatements.openTurn(opening, owner: process, size: 1, limit: 1 << 30).bound,
             ConversationStatements.openNamedTurn(
                 opening, owner: process, keyLifetime: .seconds(1), size: 1, limit: 1 << 30
@@ -123,6 +124,10 @@ struct ScopedStatements {
             ReplyStatements.close(runningTurn, with: reply(behind: ReplyPosition()), history: nil, owner: process)
                 .bound,
             ReplyStatements.close(runningTurn, with: reply(behind: position), history: nil, owner: process).bound,
+            GroupStatements.close(
+                [GroupStatements.End(turn: runningTurn, reply: reply(behind: ReplyPosition()), history: nil)],
+                owner: process
+            ).bound,
             SettlementStatements.closeCut(runningTurn, id: running, owner: process, attempt: 1).bound,
             SettlementStatements.settleTurn(
                 runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true

@@ -15,7 +15,7 @@ public final class PostgresConversationStore: ConversationStore {
     let lease: ProcessLease
     let historyLimit: Int
     /// The size limit of a conversation, in bytes, over all of its turns.
-    private let conversationLimit: Int
+    let conversationLimit: Int
     /// The size limit of all attachments of an app, in bytes; 0 for none.
     let attachmentsLimit: Int
     /// The limits of the text of apps and of people; `nil` for none.
@@ -31,6 +31,8 @@ public final class PostgresConversationStore: ConversationStore {
     private let keyLifetime: Duration
     /// Wakes the feeds of the process.
     let signals: ConversationSignals?
+    /// Turns that are opened, and replies that end, while the database is busy.
+    private let confinedGroups: Confined<(openings: Openings, ends: Ends)>
 
     public init(
         pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
@@ -49,6 +51,7 @@ public final class PostgresConversationStore: ConversationStore {
         self.quota = quota
         confinedPages = Confined(
             ReplyPages(on: pool.shard, budget: memory, lifetime: pageLifetime), to: pool.shard)
+        confinedGroups = Confined((Openings(on: pool.shard), Ends(on: pool.shard)), to: pool.shard)
         self.lease = lease
         self.historyLimit = historyLimit
         self.keyLifetime = keyLifetime
@@ -68,14 +71,35 @@ public final class PostgresConversationStore: ConversationStore {
 
     /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
     private func tryOpening(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome? {
-        let batch = openingBatch(opening)
         defer { signals?.changed(opening.conversation) }
+        let bytes = Self.textSize(of: opening.prompts)
+        guard Self.mayShare(opening, bytes: bytes) else { return try await openAlone(opening) }
+        switch await openings.enter(Openings.Entry(opening, of: opening.conversation, bytes: bytes)) {
+        case .alone:
+            defer { openings.leave() }
+            return try await openAlone(opening)
+        case .leads(let followers):
+            guard let outcome = await openTogether(opening, followers) else { return try await openAlone(opening) }
+            return await opened(opening, try outcome.get())
+        case .done(let outcome):
+            return await opened(opening, try outcome.get())
+        }
+    }
+
+    private func opened(_ opening: NewTurn, _ rows: OpenedRows) async -> OpeningOutcome {
+        let turn = Turn(conversation: opening.conversation, number: rows.turn.number)
+        let history = await openedHistory(
+            rows.history, rows.results, of: turn, for: opening.id, at: rows.turn.version)
+        return .opened(turn, history, rows.quota)
+    }
+
+    private func openAlone(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome? {
+        let batch = openingBatch(opening)
         let results = try await runOwning(batch.transaction)
-        if let opened = results[batch.open].first {
-            let turn = Turn(conversation: opening.conversation, number: opened.number)
+        if let row = results[batch.open].first {
             let quota = batch.charge.flatMap { results[$0].first }
-            let read = await openedHistory(batch.history, results, of: turn, for: opening.id, at: opened.version)
-            return .opened(turn, read, quota)
+            return await opened(
+                opening, OpenedRows(turn: row, history: batch.history, quota: quota, results: results))
         }
         if let keyed = batch.keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
         if let running = batch.running, let reply = results[running].first { throw Self.busy(with: reply) }
@@ -140,7 +164,7 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     /// The size of the text of prompts, in bytes.
-    private static func textSize(of prompts: [ModelMessage]) -> Int {
+    static func textSize(of prompts: [ModelMessage]) -> Int {
         prompts.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
     }
 
@@ -241,6 +265,8 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     var pages: ReplyPages { confinedPages.value }
+    var openings: Openings { confinedGroups.value.openings }
+    var ends: Ends { confinedGroups.value.ends }
 
     static let replyNotFound = RelayError(.replyNotFound, "There is no such reply.")
 
@@ -268,17 +294,26 @@ public final class PostgresConversationStore: ConversationStore {
 
     /// Runs a transaction by which this process comes to own a turn. The other processes must know that it is alive.
     private func runOwning(_ transaction: Transaction) async throws(RelayError) -> Transaction.Results {
+        do throws(PostgresError) {
+            return try await runOwning(transaction, attempts: Self.attempts)
+        } catch {
+            throw RelayError(error, otherwise: .internal)
+        }
+    }
+
+    /// As above, with a number of attempts.
+    func runOwning(_ transaction: Transaction, attempts: Int) async throws(PostgresError) -> Transaction.Results {
         var transaction = transaction
         let now = pool.shard.now
         let isRenewing = lease.addRenewal(to: &transaction, ifLateAt: now)
-        do throws(RelayError) {
-            let results = try await run(transaction)
+        do throws(PostgresError) {
+            let results = try await pool.run(transaction, attempts: attempts)
             if isRenewing {
                 lease.renewed(at: now)
             }
             return results
         } catch {
-            if error.code == .storeUnavailable {
+            if RelayError(error, otherwise: .internal).code == .storeUnavailable {
                 // If the transaction was committed, this process does not know its turn.
                 lease.markUncertain()
             }

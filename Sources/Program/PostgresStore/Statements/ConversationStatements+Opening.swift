@@ -74,7 +74,7 @@ extension ConversationStatements {
         "open_turn", after: .rowScope, .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text,
         .int8, .int8, .text, .int8, .uuid,
         sql: """
-            WITH l AS MATERIALIZED \(tip),
+            WITH l AS MATERIALIZED \(tip()),
             \(ConversationRevision.changed(owner: "$12", from: "l WHERE l.total + $10 <= $11"))
             INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), opened)
             SELECT $1, l.last + p.ordinal, l.last + cardinality($2), coalesce(p.name, 'assistant'), p.message, nullif(p.extras, ''),
@@ -117,7 +117,7 @@ extension ConversationStatements {
         .text, .bytes, .int8, .int8, .int8, .text, .boolean, .int8, .uuid,
         sql: """
             WITH l AS MATERIALIZED (
-                SELECT * FROM \(tip) AS t
+                SELECT * FROM \(tip()) AS t
                 WHERE NOT ($18 AND EXISTS (SELECT FROM chatts WHERE \(ReplyFloor.isRunning())))
             ), parent AS (
                 SELECT NULL::bigint AS seq WHERE $10 = 'tip'
@@ -187,7 +187,7 @@ extension ConversationStatements {
                 WHERE appid = $1 AND seq = $2 AND id = $3 AND turn = seq
             ), old AS MATERIALIZED (
                 SELECT l.last, l.total, l.opened, l.floor, p.seq AS prompt, r.model, r.options
-                FROM reply r JOIN chatts p ON p.appid = $1 AND p.seq = r.prompt AND p.state = 'prompt', \(tip) AS l
+                FROM reply r JOIN chatts p ON p.appid = $1 AND p.seq = r.prompt AND p.state = 'prompt', \(tip()) AS l
                 WHERE l.total <= $8
             ), \(ConversationRevision.changed(owner: "$9", from: "old"))
             INSERT INTO chatts (

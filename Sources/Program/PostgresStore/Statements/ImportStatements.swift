@@ -27,7 +27,7 @@ enum ImportStatements {
                     ELSE (SELECT count(*) FROM chatts WHERE appid = $1) END,
                 CASE WHEN l.last > 0 THEN l.total ELSE 0 END, l.last > 0 OR v.appid IS NOT NULL,
                 coalesce(v.epoch, -1), coalesce(v.revision, -1)
-            FROM \(ConversationStatements.tip) AS l LEFT JOIN chatterd_conversations v ON v.appid = $1
+            FROM \(ConversationStatements.tip()) AS l LEFT JOIN chatterd_conversations v ON v.appid = $1
             """
     ) { row in
         End(
@@ -67,7 +67,7 @@ enum ImportStatements {
         .textArray, .textArray, .textArray, .int8, .int8, .int8, .text,
         sql: """
             WITH place AS (
-                SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
+                SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip()) AS l WHERE l.last = $2
             ), conversation AS (
                 INSERT INTO chatterd_conversations AS c (
                     appid, owner, title, created_at, updated_at, changed_in, archived_at, metadata)

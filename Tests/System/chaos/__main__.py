@@ -63,7 +63,8 @@ SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
 """Rows that must be gone at the end. Rows of dead processes are removed after a minute: a run that does not wait for that looks
 for older rows."""
 TABLE = [
-    "prompts", "prompts of the doors", "in one piece", "in the background", "with store: false", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
+    "prompts", "prompts of the doors", "in one piece", "in the background", "with store: false", "branches", "regenerates",
+    "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "responses continued", "retries", "resets", "readings refused", "stops", "conversations deleted",
     "keys and tokens made", "sessions and links made", "revocations", "streams ended by a revocation", "requests refused as revoked",
     "requests refused as expired", "requests with ended credentials", "requests for what others own",
@@ -74,8 +75,8 @@ NONE_OF = [
     "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "false ends",
     "interrupted without a cause", "wrong endings", "wrong histories", "foreign messages", "wrong branches", "split chats",
     "stored against the request", "listed, and not stored", "turns out of order", "doubled calls", "dishonest ends", "leases left",
-    "journal rows left", "signals left", "answers left at the model server", "foreign answers", "ended credentials accepted", "valid credentials refused",
-    "revocations without effect", "bytes after a revocation",
+    "journal rows left", "signals left", "answers left at the model server", "foreign answers", "ended credentials accepted",
+    "valid credentials refused", "revocations without effect", "bytes after a revocation",
 ]
 INTRUDERS = 3
 AUDITED = 200

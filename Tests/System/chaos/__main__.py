@@ -3,9 +3,14 @@
 Three chatterd processes on one separate PostgreSQL, behind a proxy that cuts and stalls connections. Processes and
 PostgreSQL are killed (kill -9), stopped and continued (SIGSTOP, SIGCONT) for shorter and longer than a lease, restarted
 (SIGTERM), and the primary is replaced by its standby. Clients resume, retry, stop (DELETE), and compare every byte and every
-end that they got with the stored row. Every third client speaks the APIs of the front doors in turn, and continues responses
-after their last event. The run ends after the given numbers of cuts and failures (5,000 and 120), but after M minutes (10) at
-the latest. --seed repeats its decisions.
+end that they got with the stored row. The run ends after the given numbers of cuts and failures (5,000 and 120), but after M
+minutes (10) at the latest. --seed repeats its decisions.
+
+Half of the clients speak the APIs of the front doors: streamed, in one piece and in the background, where they poll a response
+or continue it after its last event. Half of these have one conversation through all APIs. The others have several chats at
+once in one key, often with the same first words: their requests carry the whole history, or name the response that they
+follow, with store: false too. The model server must get exactly the messages of the client, each answer must end the stored
+branch of its chat, and nothing may be stored or listed against store: false.
 
 Every request needs a credential (CHATTERD_ACCESS=keys): keys of two apps, and client tokens, sessions and signed links of their
 people. Some expire after seconds, and some are revoked while replies are read: then their streams must end, every process must
@@ -58,7 +63,8 @@ SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
 """Rows that must be gone at the end. Rows of dead processes are removed after a minute: a run that does not wait for that looks
 for older rows."""
 TABLE = [
-    "prompts", "prompts of the doors", "in one piece", "in the background", "with store: false", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
+    "prompts", "prompts of the doors", "in one piece", "in the background", "with store: false", "branches", "regenerates",
+    "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "responses continued", "retries", "resets", "readings refused", "stops", "conversations deleted",
     "keys and tokens made", "sessions and links made", "revocations", "streams ended by a revocation", "requests refused as revoked",
     "requests refused as expired", "requests with ended credentials", "requests for what others own",
@@ -67,9 +73,10 @@ TABLE = [
 ]
 NONE_OF = [
     "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "false ends",
-    "interrupted without a cause", "wrong endings", "wrong histories", "turns out of order", "doubled calls", "dishonest ends", "leases left", "journal rows left", "signals left",
-    "answers left at the model server", "foreign answers", "ended credentials accepted", "valid credentials refused",
-    "revocations without effect", "bytes after a revocation",
+    "interrupted without a cause", "wrong endings", "wrong histories", "foreign messages", "wrong branches", "split chats",
+    "stored against the request", "listed, and not stored", "turns out of order", "doubled calls", "dishonest ends", "leases left",
+    "journal rows left", "signals left", "answers left at the model server", "foreign answers", "ended credentials accepted",
+    "valid credentials refused", "revocations without effect", "bytes after a revocation",
 ]
 INTRUDERS = 3
 AUDITED = 200

@@ -138,7 +138,8 @@ struct DoorRoutes: Sendable {
         switch prompt {
         case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)
         case .known(let reply) where form.isBackground && !form.isStreamed:
-            try await responses.describe(reply, for: principal, to: responder, by: service)
+            try await responses.describe(
+                reply, for: principal, to: responder, by: service, fields: AnswerSender.fields(of: reply.id, form))
         case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
         }
     }

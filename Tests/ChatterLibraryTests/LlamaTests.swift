@@ -1,5 +1,7 @@
 import ChatterClient
+import ChatterFoundationModels
 import ChatterMacros
+import ChatterdSeedSamples
 import ChatterdTestSupport
 import Foundation
 import Testing
@@ -55,6 +57,19 @@ struct LlamaTests {
             let reply = try await chain.reply(to: "Write a haiku about Berlin.")
             #expect(reply.content.hasPrefix("Grey river at dusk,\n") && reply.reason == .stop)
             #expect((reply.usage?.answerTokens ?? 0) > 0)
+        }
+    }
+
+    @Test(arguments: Way.allCases) func samplesOfTheProposalRunAsPrinted(_ way: Way) async throws {
+        try await with(way) { model in
+            let llm = FallbackLLM(SystemLLM(), model)
+            #expect(try await runBlock4(llm).hasPrefix("Grey river at dusk,\n"))
+            #expect(try await StructuredContent(json: runBlock5(llm))["title"] == "Attention")
+            let (report, roles) = try await runBlock8(llm)
+            #expect(try StructuredContent(json: report)["temperature"] == -3)
+            #expect(roles.prefix(3) == [.user, .ai, .toolOutput])
+            let thread = try await runBlock10(llm)
+            #expect(thread[0].hasPrefix("Hello!") && thread[1] == "Your name is Alice.")
         }
     }
 

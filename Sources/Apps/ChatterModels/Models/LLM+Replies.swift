@@ -82,4 +82,16 @@ public struct LLMReply<Content: Sendable>: Sendable {
     public var model: String?
     /// The tokens of all requests of this reply; `nil` if a server did not count.
     public var usage: Usage?
+
+    /// Creates a reply: models of sessions are `LLM`s, so this is for tests and previews of an app's own functions.
+    public init(
+        content: Content, history: [Message] = [], reason: GenerationEnd.Reason = .stop, model: String? = nil,
+        usage: Usage? = nil
+    ) {
+        self.content = content
+        self.history = history
+        self.reason = reason
+        self.model = model
+        self.usage = usage
+    }
 }

@@ -63,11 +63,13 @@ struct LlamaTests {
     @Test(arguments: Way.allCases) func samplesOfTheProposalRunAsPrinted(_ way: Way) async throws {
         try await with(way) { model in
             let llm = FallbackLLM(SystemLLM(), model)
-            #expect(try await runBlock4(llm).hasPrefix("Grey river at dusk,\n"))
-            #expect(try await StructuredContent(json: runBlock5(llm))["title"] == "Attention")
-            let (report, roles) = try await runBlock8(llm)
-            #expect(try StructuredContent(json: report)["temperature"] == -3)
-            #expect(roles.prefix(3) == [.user, .ai, .toolOutput])
+            let haiku = try await runBlock4(llm)
+            #expect(haiku.hasPrefix("Grey river at dusk,\n"))
+            let paper = try StructuredContent(json: try await runBlock5(llm))
+            #expect(paper["title"] == "Attention")
+            let (text, roles) = try await runBlock8(llm)
+            let report = try StructuredContent(json: text)
+            #expect(report["temperature"] == -3 && roles.prefix(3) == [.user, .ai, .toolOutput])
             let thread = try await runBlock10(llm)
             #expect(thread[0].hasPrefix("Hello!") && thread[1] == "Your name is Alice.")
         }

@@ -1,5 +1,6 @@
 extension LLM {
     /// The value so far of the reply to messages, the last one of the user as a rule.
+    @_disfavoredOverload
     public func replyStream<Content: Generable>(
         to messages: [Message], returning type: Content.Type = String.self, tools: [any Tool] = [],
         options: LLMReplyOptions = .default
@@ -10,6 +11,7 @@ extension LLM {
     // MARK: - Prompts that are put together from pieces
 
     /// The value so far of the reply to a prompt that is put together from pieces.
+    @_disfavoredOverload
     public func replyStream<Content: Generable>(
         returning type: Content.Type = String.self, tools: [any Tool] = [], options: LLMReplyOptions = .default,
         @PromptBuilder to prompt: () -> Prompt
@@ -18,6 +20,7 @@ extension LLM {
     }
 
     /// The reply in a session to a prompt that is put together from pieces.
+    @_disfavoredOverload
     public func reply<Content: Generable>(
         returning type: Content.Type = String.self, in session: Session, options: LLMReplyOptions = .default,
         @PromptBuilder to prompt: () -> Prompt
@@ -26,6 +29,7 @@ extension LLM {
     }
 
     /// The value so far of a reply in a session to a prompt that is put together from pieces.
+    @_disfavoredOverload
     public func replyStream<Content: Generable>(
         returning type: Content.Type = String.self, in session: Session, options: LLMReplyOptions = .default,
         @PromptBuilder to prompt: () -> Prompt
@@ -38,6 +42,7 @@ extension LLM {
     // Without these, the compiler reports no reason for arguments in the other order.
 
     /// The reply to a prompt alone.
+    @_disfavoredOverload
     public func reply<Content: Generable>(
         to prompt: any PromptRepresentable, tools: [any Tool], returning type: Content.Type,
         options: LLMReplyOptions = .default
@@ -46,6 +51,7 @@ extension LLM {
     }
 
     /// The reply to messages, the last one of the user as a rule.
+    @_disfavoredOverload
     public func reply<Content: Generable>(
         to messages: [Message], tools: [any Tool], returning type: Content.Type, options: LLMReplyOptions = .default
     ) async throws(LLMError) -> LLMReply<Content> {
@@ -53,6 +59,7 @@ extension LLM {
     }
 
     /// The value so far of the reply to a prompt alone.
+    @_disfavoredOverload
     public func replyStream<Content: Generable>(
         to prompt: any PromptRepresentable, tools: [any Tool], returning type: Content.Type,
         options: LLMReplyOptions = .default
@@ -61,6 +68,7 @@ extension LLM {
     }
 
     /// The value so far of the reply to messages, the last one of the user as a rule.
+    @_disfavoredOverload
     public func replyStream<Content: Generable>(
         to messages: [Message], tools: [any Tool], returning type: Content.Type, options: LLMReplyOptions = .default
     ) -> AsyncThrowingStream<Content.Partial, any Error> {

@@ -23,6 +23,7 @@ LIBRARIES = {
     "ChatterModels": "Sources/Apps/ChatterModels",
     "ChatterFoundationModels": "Sources/Apps/ChatterFoundationModels",
     "ChatterMacros": "Sources/Apps/ChatterMacros",
+    "ChatterSwiftAI": "Sources/Apps/ChatterSwiftAI",
     "ChatterdMacroExpansion": "Sources/Apps/MacroExpansion",
     "ChatterdMacroPlugin": "Sources/Apps/MacroPlugin",
 }

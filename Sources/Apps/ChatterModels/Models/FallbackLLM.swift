@@ -8,6 +8,11 @@ public struct FallbackLLM: LLM {
         self.models = models
     }
 
+    /// The same with a list that is made at run time.
+    public init(_ models: [any LLM]) {
+        self.models = models
+    }
+
     public var name: String { models.map(\.name).joined(separator: ", else ") }
 
     public var generatesSchemasWithTools: Bool { models.allSatisfy(\.generatesSchemasWithTools) }

@@ -82,4 +82,9 @@ public struct ArrayConstraint: Sendable, Hashable {
         self.minimum = minimum
         self.maximum = maximum
     }
+
+    /// From the lower to the upper bound, both included; `nil` is no limit.
+    public static func count(lowerBound: Int?, upperBound: Int?) -> ArrayConstraint {
+        ArrayConstraint(minimum: lowerBound, maximum: upperBound)
+    }
 }

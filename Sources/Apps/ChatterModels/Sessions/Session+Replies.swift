@@ -38,6 +38,13 @@ extension Session {
         throw .cancelled
     }
 
+    /// The value so far of the reply to messages that are added to the transcript.
+    nonisolated func replyStream<Content: Generable>(
+        adding messages: [Message], returning type: Content.Type, options: LLMReplyOptions
+    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+        snapshots(of: ReplyCourse<Content>(self, prompt: messages, options: options))
+    }
+
     nonisolated func snapshots<Content: Generable>(
         of course: ReplyCourse<Content>
     ) -> AsyncThrowingStream<Content.Partial, any Error> {

@@ -29,8 +29,7 @@ struct ToolRound {
             return try failed(call, "There is no tool of this name. The tools are: \(names).")
         }
         do {
-            let chunks = try await tool.call(call.arguments)
-            return ToolOutput(id: call.id, toolName: call.toolName, Prompt(chunks: chunks))
+            return try await tool.output(for: call)
         } catch {
             if Task.isCancelled { throw LLMError.cancelled }
             return try failed(call, (error as? LLMError)?.message ?? "\(error)")

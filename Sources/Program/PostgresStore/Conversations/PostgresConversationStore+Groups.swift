@@ -12,9 +12,8 @@ extension PostgresConversationStore {
     /// What the transaction that opens a turn has returned.
     struct OpenedRows: Sendable {
         let turn: ConversationStatements.InsertedTurn
-        let history: HistoryBatch
+        let history: HistoryBatch.FirstPage
         let quota: Quota?
-        let results: Transaction.Results
     }
 
     /// Whether a turn may be opened with others: it follows the last turn of its conversation, its prompts have text only, nothing can refuse
@@ -100,7 +99,7 @@ private struct GroupedOpenings {
         results[open].reduce(into: Array(repeating: nil, count: rest.count)) { opened, found in
             let (history, charge) = rest[found.index]
             opened[found.index] = PostgresConversationStore.OpenedRows(
-                turn: found.turn, history: history, quota: charge.flatMap { results[$0].first }, results: results)
+                turn: found.turn, history: history.found(in: results), quota: charge.flatMap { results[$0].first })
         }
     }
 }

@@ -88,8 +88,7 @@ public final class PostgresConversationStore: ConversationStore {
 
     private func opened(_ opening: NewTurn, _ rows: OpenedRows) async -> OpeningOutcome {
         let turn = Turn(conversation: opening.conversation, number: rows.turn.number)
-        let history = await openedHistory(
-            rows.history, rows.results, of: turn, for: opening.id, at: rows.turn.version)
+        let history = await openedHistory(rows.history, of: turn, for: opening.id, at: rows.turn.version)
         return .opened(turn, history, rows.quota)
     }
 
@@ -99,7 +98,7 @@ public final class PostgresConversationStore: ConversationStore {
         if let row = results[batch.open].first {
             let quota = batch.charge.flatMap { results[$0].first }
             return await opened(
-                opening, OpenedRows(turn: row, history: batch.history, quota: quota, results: results))
+                opening, OpenedRows(turn: row, history: batch.history.found(in: results), quota: quota))
         }
         if let keyed = batch.keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
         if let running = batch.running, let reply = results[running].first { throw Self.busy(with: reply) }
@@ -204,7 +203,8 @@ public final class PostgresConversationStore: ConversationStore {
         let turn = Turn(conversation: conversation, number: opened.turn.number)
         var alternative = OpenTurn(
             turn: turn, id: id, model: opened.model, options: opened.options, attempt: 1,
-            history: await openedHistory(history, results, of: turn, for: id, at: opened.turn.version))
+            history: await openedHistory(
+                history.found(in: results), of: turn, for: id, at: opened.turn.version))
         alternative.quota = charge.flatMap { results[$0].first }
         return alternative
     }
@@ -233,17 +233,16 @@ public final class PostgresConversationStore: ConversationStore {
         let results = try await run(transaction)
         guard results[state].count == 1 else { throw HistoryReader.replaced }
         return try await read(
-            history, results, of: turn, for: id, at: results[version].first, evenIfUnfinished: true)
+            history.found(in: results), of: turn, for: id, at: results[version].first, evenIfUnfinished: true)
     }
 
     /// The history of a committed turn. It cannot fail: a history that the store cannot read now stays unread, and the reply reads
     /// it when it starts.
     private func openedHistory(
-        _ batch: HistoryBatch, _ results: Transaction.Results, of turn: Turn, for id: ReplyID,
-        at version: HistoryVersion
+        _ first: HistoryBatch.FirstPage, of turn: Turn, for id: ReplyID, at version: HistoryVersion
     ) async -> TurnHistory {
         do throws(RelayError) {
-            return try await read(batch, results, of: turn, for: id, at: version, evenIfUnfinished: false)
+            return try await read(first, of: turn, for: id, at: version, evenIfUnfinished: false)
         } catch {
             return TurnHistory(unreadBehind: [])
         }
@@ -251,12 +250,12 @@ public final class PostgresConversationStore: ConversationStore {
 
     /// Reads the rest of a history, and keeps it for the next turn.
     private func read(
-        _ batch: HistoryBatch, _ results: Transaction.Results, of turn: Turn, for id: ReplyID,
-        at version: HistoryVersion?, evenIfUnfinished whole: Bool
+        _ first: HistoryBatch.FirstPage, of turn: Turn, for id: ReplyID, at version: HistoryVersion?,
+        evenIfUnfinished whole: Bool
     ) async throws(RelayError) -> TurnHistory {
         var reader = HistoryReader(
-            from: results[batch.page], behind: batch.start, batch.validHistory(in: results, at: version),
-            of: turn, for: id, limit: historyLimit, reach: batch.reach, pool: readers, budget: memory)
+            from: first.rows, behind: first.start, first.validHistory(at: version), of: turn, for: id,
+            limit: historyLimit, reach: first.reach, pool: readers, budget: memory)
         let history = try await reader.read(evenIfUnfinished: whole)
         if let kept = reader.history(keptOf: history, at: version) {
             histories.keep(kept)

@@ -166,6 +166,8 @@ class DoorClient(Client):
         exchange.fields["location"] = location
         request.reply, _ = self._acknowledged(request.prompt, [exchange], request.began)
         request.acknowledged.set()
+        if not request.body.get("store", True):
+            self._member.passing.add(request.reply.id)
         if (turn := request.turn) is None:
             return
         if name := exchange.fields.get("x-conversation-id"):

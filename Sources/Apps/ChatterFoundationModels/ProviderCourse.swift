@@ -38,7 +38,7 @@ public struct ProviderCourse: Sendable {
             switch end.reason {
             case .stop, .toolCalls: break
             case .stopped: throw .cancelled
-            case .length, .contentFilter: throw .incomplete(end.reason)
+            default: throw .incomplete(end.reason)
             }
             guard let usage = end.usage else { return [] }
             return [

@@ -1,5 +1,5 @@
 /// A piece of a message.
-public enum ContentChunk: Sendable, Hashable, Codable {
+public enum ContentChunk: Sendable, Hashable {
     case text(String)
     case structured(StructuredContent)
     case image(ImageContent)

@@ -1,5 +1,5 @@
 /// A message of a transcript.
-public enum Message: Sendable, Hashable, Codable {
+public enum Message: Sendable, Hashable {
     case system(SystemMessage)
     case user(UserMessage)
     case ai(AIMessage)

@@ -34,6 +34,7 @@ public struct ProviderCourse: Sendable {
                 throw .connectionLost("The model's server started its answer over. Ask again.")
             }
             return []
+        case .waiting: return []
         case .finished(let end):
             switch end.reason {
             case .stop, .toolCalls: break

@@ -125,6 +125,30 @@ import Testing
             server.requests.map { $0.json["on_interrupt"] as? String } == ["close", "regenerate", "regenerate"])
     }
 
+    @Test func queueAndLostConnectionsAreEvents() async throws {
+        let head = [
+            ("Content-Type", "text/event-stream"), ("Location", "/replies/r1"), ("Transfer-Encoding", "chunked"),
+        ]
+        let queue = #"{"queue":{"upstream":"a","position":2,"length":3}}"#
+        let beginning: [UpstreamStep] = [
+            .head(200, head), .chunk("event: queue\ndata: \(queue)\n\nid: 1\ndata: \(text("Hel"))\n\n"), .close,
+        ]
+        let server = try ScriptedUpstream(probing: { _ in steps("r1", text("lo")) }, { _ in beginning })
+        let client = try ChatterClient(
+            url: server.url, credential: .app("tests"), retries: RetryPolicy(first: .milliseconds(1)))
+        var events: [String] = []
+        for try await event in ChatterdLLM(client: client).makeSession().events(replyingTo: "Hi") {
+            switch event {
+            case .waiting(.queued(let position, let length)): events.append("\(position) of \(length)")
+            case .waiting(.connectionLost): events.append("lost")
+            case .waiting(.resumed): events.append("resumed")
+            case .textDelta(let text): events.append(text)
+            default: break
+            }
+        }
+        #expect(events == ["2 of 3", "Hel", "lost", "resumed", "lo"])
+    }
+
     @Test func endOfTheModelServerReachesTheApp() async throws {
         func end(_ members: String) -> [UpstreamStep] {
             steps("r", #"{"message":{"content":"No."},"done":true,"done_reason":"stop",\#(members)}"#)

@@ -136,7 +136,8 @@ import Testing
 
     @Test(arguments: [WirePeer.ollama, .openAI]) func endOfAServerReachesTheApp(_ peer: WirePeer) async throws {
         let server = try ScriptedUpstream(
-            peer.steps(peer.answer(["Hi"], reason: "length")), peer.steps(peer.answer(["Hi"], reason: "content_filter")),
+            peer.steps(peer.answer(["Hi"], reason: "length")),
+            peer.steps(peer.answer(["Hi"], reason: "content_filter")),
             peer.steps(peer.answer(["Hi"], reason: "insufficient_system_resource")),
             peer.steps(peer.answer([#"{"value":1}"#], reason: "eos_token")),
             peer.steps(peer.answer([#"{"value":1}"#], reason: "content_filter")))

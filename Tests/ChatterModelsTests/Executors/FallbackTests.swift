@@ -27,6 +27,12 @@ private struct AbsentLLM: LLM {
         #expect(failing.requests.count == 1)
     }
 
+    @Test func modelThatWaitsAndFailsIsReplaced() async throws {
+        let waiting = GenerationEvent.waiting(.connectionLost("No network.", retryAfter: .seconds(1)))
+        let failing = ScriptedLLM(scripts: [{ _ in .of([waiting], error: .unavailable(.unreachable("No network."))) }])
+        #expect(try await FallbackLLM(failing, EchoLLM()).reply(to: "Hi").content == "Hi")
+    }
+
     @Test func modelThatHasBegunIsNotReplaced() async {
         let failing = ScriptedLLM(scripts: [{ _ in .of([.text("Ha")], error: .failed("broken")) }])
         await #expect(throws: LLMError.failed("broken")) { try await FallbackLLM(failing, EchoLLM()).reply(to: "Hi") }

@@ -50,6 +50,7 @@ private struct Broken: Error, CustomStringConvertible {
             case .toolCall(let call): seen.append("call \(call.toolName)")
             case .toolOutput(let output): seen.append("output \(output.text)")
             case .reset: seen.append("reset")
+            case .waiting: seen.append("waiting")
             case .finished(let reply): seen.append("finished \(reply.content)")
             }
         }

@@ -1,4 +1,7 @@
 /// A piece of a message.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum ContentChunk: Sendable, Hashable {
     case text(String)
     case structured(StructuredContent)

@@ -218,6 +218,9 @@ public struct IncrementalJSON: Sendable {
 /// The reason why a text is not JSON (RFC 8259), or has containers that are nested too deeply.
 public struct JSONFault: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of fault.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive(warn)
+    #endif
     public enum Code: String, Sendable, Hashable {
         case unexpectedByte, invalidNumber, invalidLiteral, invalidEscape, controlCharacter, invalidUTF8, tooDeep
         /// The text ends inside a value.

@@ -75,7 +75,10 @@ actor ChatterdCourse {
         case .reset:
             (calls, text) = (0, "")
             return [.reset]
-        case .queued, .connectionLost, .resumed: return []
+        case .queued(let place): return [.waiting(.queued(position: place.position, length: place.length))]
+        case .connectionLost(let error, let delay):
+            return [.waiting(.connectionLost(error.message, retryAfter: delay))]
+        case .resumed: return [.waiting(.resumed)]
         case .finished(let end):
             running = nil
             if end.isRefusal { throw .refused(text) }

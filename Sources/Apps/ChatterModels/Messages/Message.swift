@@ -1,4 +1,7 @@
 /// A message of a transcript.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum Message: Sendable, Hashable {
     case system(SystemMessage)
     case user(UserMessage)

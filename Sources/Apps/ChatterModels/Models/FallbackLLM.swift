@@ -67,6 +67,8 @@ public struct FallbackLLM: LLM {
                 if let stream {
                     do {
                         let event = try await stream.nextElement()
+                        // A model that waits may still fail.
+                        if case .waiting? = event { return event }
                         if !hasBegun { last.withLock { $0 = next - 1 } }
                         hasBegun = true
                         return event

@@ -1,4 +1,7 @@
 /// The reason why a model gives no answer. `message` is a sentence for people.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum LLMError: Error, Sendable, Hashable {
     /// The model cannot answer at all; a fallback may.
     case unavailable(Availability.Reason)

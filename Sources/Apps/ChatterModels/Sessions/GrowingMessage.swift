@@ -19,7 +19,7 @@ struct GrowingMessage: Sendable {
         case .reasoning(let piece): rest.reasoning += piece
         case .toolCall(let call): rest.chunks.append(.toolCall(call))
         case .reset: (text, rest) = ("", AIMessage(id: rest.id))
-        case .finished: break
+        case .waiting, .finished: break
         }
     }
 }

@@ -120,7 +120,7 @@ actor ReplyCourse<Content: Generable> {
     private func apply(_ event: GenerationEvent) async throws(LLMError) {
         if case .finished(let end) = event { return try await finish(end) }
         growing.apply(event)
-        await session.grow(event)
+        if case .waiting = event {} else { await session.grow(event) }
         switch event {
         case .text(let piece):
             events.append(.textDelta(piece))
@@ -132,6 +132,7 @@ actor ReplyCourse<Content: Generable> {
             if pace.permits(growing.text.utf8.count) { showValue() }
         case .reasoning(let piece): events.append(.reasoningDelta(piece))
         case .toolCall(let call): events.append(.toolCall(call))
+        case .waiting(let reason): events.append(.waiting(reason))
         case .reset:
             (json, isShown) = (AnswerJSON(), true)
             events.append(.reset)

@@ -150,6 +150,9 @@ public actor Session {
 }
 
 /// An event of a reply in a session. Snapshots of the value, pieces of the text, and what the tools do, in one stream.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum SessionEvent<Content: Generable>: Sendable {
     /// A piece of the text, of plain and of structured answers.
     case textDelta(String)
@@ -161,6 +164,8 @@ public enum SessionEvent<Content: Generable>: Sendable {
     case toolCall(ToolCall)
     /// A tool has answered.
     case toolOutput(ToolOutput)
+    /// Why nothing comes at the moment.
+    case waiting(Waiting)
     /// The message begins again: text, thinking and value of this message do not count.
     case reset
     /// The last event.

@@ -4,7 +4,7 @@ extension LLM {
     public func replyStream<Content: Generable>(
         to messages: [Message], returning type: Content.Type = String.self, tools: [any Tool] = [],
         options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         Session(model: self, tools: tools).replyStream(adding: messages, returning: type, options: options)
     }
 
@@ -15,7 +15,7 @@ extension LLM {
     public func replyStream<Content: Generable>(
         returning type: Content.Type = String.self, tools: [any Tool] = [], options: LLMReplyOptions = .default,
         @PromptBuilder to prompt: () -> Prompt
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         replyStream(to: prompt(), returning: type, tools: tools, options: options)
     }
 
@@ -33,7 +33,7 @@ extension LLM {
     public func replyStream<Content: Generable>(
         returning type: Content.Type = String.self, in session: Session, options: LLMReplyOptions = .default,
         @PromptBuilder to prompt: () -> Prompt
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         replyStream(to: prompt(), returning: type, in: session, options: options)
     }
 
@@ -63,7 +63,7 @@ extension LLM {
     public func replyStream<Content: Generable>(
         to prompt: any PromptRepresentable, tools: [any Tool], returning type: Content.Type,
         options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         replyStream(to: prompt, returning: type, tools: tools, options: options)
     }
 
@@ -71,7 +71,7 @@ extension LLM {
     @_disfavoredOverload
     public func replyStream<Content: Generable>(
         to messages: [Message], tools: [any Tool], returning type: Content.Type, options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         replyStream(to: messages, returning: type, tools: tools, options: options)
     }
 }

@@ -40,7 +40,7 @@ extension LLM {
     public func replyStream<Content: Generable>(
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self, tools: [any Tool] = [],
         options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         Session(model: self, tools: tools).replyStream(to: prompt, returning: type, options: options)
     }
 
@@ -72,7 +72,7 @@ extension LLM {
     public func replyStream<Content: Generable>(
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self, in session: Session,
         options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         session.replyStream(to: prompt, returning: type, options: options)
     }
 }

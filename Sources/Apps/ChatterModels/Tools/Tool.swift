@@ -52,10 +52,10 @@ extension Tool {
     /// - Throws: `LLMError.notJSON`, `LLMError.schemaViolation`, or an error of the tool.
     public func call(_ data: Data) async throws -> Output {
         let arguments: StructuredContent
-        do {
+        do throws(JSONFault) {
             arguments = try StructuredContent(json: Array(data))
         } catch {
-            throw LLMError.notJSON("\(error.code) at byte \(error.offset).")
+            throw LLMError.notJSON(error, answer: String(decoding: data, as: UTF8.self))
         }
         return try await call(arguments: Arguments(checking: arguments))
     }

@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// The calls of one message, which run at the same time.
 struct ToolRound {
     let tools: [any Tool]
@@ -32,7 +38,7 @@ struct ToolRound {
             return try await tool.output(for: call)
         } catch {
             if Task.isCancelled { throw LLMError.cancelled }
-            return try failed(call, (error as? LLMError)?.message ?? "\(error)")
+            return try failed(call, (error as? any LocalizedError)?.errorDescription ?? "\(error)")
         }
     }
 

@@ -89,7 +89,7 @@ def main() -> int:
     for path, kind in PATHS.items():
         if not path.startswith(options.only):
             continue
-        small, large = (min(cost(path, f"{kind}:{SIZES[kind] * factor}") for _ in range(2)) for factor in (1, 8))
+        small, large = (min(cost(path, f"{kind}:{SIZES[kind] * factor}") for _ in range(5)) for factor in (1, 8))
         print(f"{path:18} {f'{SIZES[kind]} {kind}':>14} {small:8.2f} {large:8.2f} {large / small:6.1f}", flush=True)
         if large / small > LARGEST:
             slow.append(path)

@@ -19,7 +19,7 @@ import Testing
 
     @Test func changesRunAloneWhileFewRun() async throws {
         try await onShard { shard in
-            let queue = Changes(on: shard, patience: .seconds(3_600))
+            let queue = Changes(on: shard, timeout: .seconds(3_600))
             #expect(await run(0, of: "a", in: queue) == .alone)
             #expect(await run(1, of: "b", in: queue) == .alone)
         }
@@ -62,7 +62,7 @@ import Testing
 
     @Test func transactionThatDoesNotEndDelaysNoOther() async throws {
         try await onShard { shard in
-            let queue = Changes(on: shard, patience: .zero)
+            let queue = Changes(on: shard, timeout: .zero)
             for _ in 0..<Changes.concurrency { _ = await queue.enter(Changes.Entry(0, of: "held", bytes: 0)) }
             #expect(await run(1, of: "a", in: queue) == .alone)
         }
@@ -73,7 +73,7 @@ import Testing
         of changes: [(conversation: String, bytes: Int)], scopes: [RowScope?] = [], failing: [Int] = []
     ) async throws -> [End] {
         try await onShard { shard in
-            let queue = Changes(on: shard, patience: .seconds(3_600))
+            let queue = Changes(on: shard, timeout: .seconds(3_600))
             for _ in 0..<Changes.concurrency { _ = await queue.enter(Changes.Entry(0, of: "held", bytes: 0)) }
             var tasks: [Task<End, Never>] = []
             for (index, change) in changes.enumerated() {

@@ -112,6 +112,103 @@ import Testing
         }
     }
 
+    /// A change of a conversation through the store.
+    enum Change: CaseIterable {
+        case opening, end
+    }
+
+    @Test(arguments: Change.allCases) func lockedConversationDelaysNoOther(_ change: Change) async throws {
+        try await StoreProcesses.run(count: 1) { processes in
+            let store = Self.patientStore(processes)
+            let turns = [try await store.open("p", in: "a"), try await store.open("p", in: "b")]
+            let holder = Task {
+                try await processes.sql(
+                    """
+                    BEGIN; SELECT FROM chatterd_conversations WHERE appid = 'a' FOR UPDATE;
+                    SELECT pg_sleep(3600)
+                    """)
+            }
+            var pids: [[String]] = []
+            while pids.isEmpty {
+                pids = try await processes.sql(
+                    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event = 'PgSleep'")
+            }
+            let (locked, free) = try await Self.atOnce(
+                turns.map { turn in
+                    { @Sendable () async throws in
+                        switch change {
+                        case .opening: _ = try await store.openTurn(Self.opening(turn.turn.conversation, ["q"]))
+                        case .end: try await store.closeTurn(turn.turn, with: turn.closing("text"))
+                        }
+                    }
+                }, in: store, change)
+            // The other one ends while the first waits for the lock.
+            try await free.value
+            try await processes.sql("SELECT pg_terminate_backend(\(pids[0][0]))")
+            _ = try? await holder.value
+            try await locked.value
+            let column = change == .opening ? "count(*)" : "count(finished)"
+            #expect(
+                try await processes.sql("SELECT appid, \(column) FROM chatts GROUP BY appid ORDER BY appid")
+                    == (change == .opening ? [["a", "4"], ["b", "4"]] : [["a", "1"], ["b", "1"]]))
+        }
+    }
+
+    @Test(arguments: Change.allCases) func refusedChangeKeepsNoOtherOut(_ change: Change) async throws {
+        try await StoreProcesses.run(count: 1) { processes in
+            let store = Self.patientStore(processes)
+            let turns = [try await store.open("p", in: "a"), try await store.open("p", in: "b")]
+            // PostgreSQL stores no NUL.
+            let texts = ["\0", "text"]
+            let (refused, stored) = try await Self.atOnce(
+                zip(turns, texts).map { turn, text in
+                    { @Sendable () async throws in
+                        switch change {
+                        case .opening: _ = try await store.openTurn(Self.opening(turn.turn.conversation, [text]))
+                        case .end: try await store.closeTurn(turn.turn, with: turn.closing(text))
+                        }
+                    }
+                }, in: store, change)
+            try await stored.value
+            #expect(await relayCode { try await refused.value } == (change == .opening ? .internal : .replyNotStored))
+            #expect(
+                try await processes.sql("SELECT appid FROM chatts WHERE message = 'text'") == [["b"]])
+        }
+    }
+
+    /// A store whose changes share a transaction only when the test ends one.
+    private static func patientStore(_ processes: StoreProcesses) -> PostgresConversationStore {
+        PostgresConversationStore(
+            pool: processes.pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20,
+            groupTimeout: .seconds(3_600))
+    }
+
+    /// Has two changes share a transaction: as many others run until both wait.
+    private static func atOnce(
+        _ changes: [@Sendable () async throws -> Void], in store: PostgresConversationStore, _ change: Change
+    ) async throws -> (Task<Void, any Error>, Task<Void, any Error>) {
+        let end = GroupStatements.End(
+            turn: Turn(conversation: "held", number: 2),
+            reply: ClosingReply(
+                id: .random(), journalled: ReplyPosition(), text: [], thinking: [], toolCalls: [],
+                ending: ReplyEnding(state: .complete, lastEvent: [])), history: nil)
+        let held = opening("held", [])
+        for _ in 0..<PostgresConversationStore.Ends.concurrency {
+            switch change {
+            case .opening: _ = await store.openings.enter(.init(held, of: "held", bytes: 0))
+            case .end: _ = await store.ends.enter(.init(end, of: "held", bytes: 0))
+            }
+        }
+        let tasks = changes.map { body in
+            Task(executorPreference: store.pool.shard) { try await body() }
+        }
+        while store.openings.waitingCount + store.ends.waitingCount < tasks.count { await Task.yield() }
+        for _ in 0..<PostgresConversationStore.Ends.concurrency {
+            if change == .opening { store.openings.leave() } else { store.ends.leave() }
+        }
+        return (tasks[0], tasks[1])
+    }
+
     /// Two processes, two prompts of each conversation at once: some share transactions, some lose against the other process.
     @Test func promptsAtOnceAreEachStoredOnce() async throws {
         try await StoreProcesses.run { processes in

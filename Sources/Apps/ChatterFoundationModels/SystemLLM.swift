@@ -8,7 +8,7 @@ import ChatterdBasics
 ///     let llm = FallbackLLM(SystemLLM(), ChatterdLLM(client: client))
 ///
 /// A text arrives in pieces, a typed answer and calls of tools in one. The model reads no images. A tool runs in the session, not in
-/// FoundationModels; afterwards the model is told to continue, because FoundationModels answers prompts only.
+/// FoundationModels. After its result the model gets a prompt that asks it to continue, because FoundationModels only answers prompts.
 public struct SystemLLM: LLM {
     public let name = "system"
     public let generatesSchemasWithTools = true

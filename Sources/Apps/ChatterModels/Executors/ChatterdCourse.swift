@@ -33,7 +33,7 @@ actor ChatterdCourse {
     }
 
     deinit {
-        // The reader has left before the end, so nobody wants the rest.
+        // The reader has left before the end, so the server need not generate the rest.
         guard let running else { return }
         Task { [client] in try? await client.stop(running) }
     }

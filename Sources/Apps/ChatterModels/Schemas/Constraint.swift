@@ -11,7 +11,7 @@ public struct Constraint<Value>: Sendable, Hashable {
 indirect enum ConstraintPayload: Sendable, Hashable {
     case pattern(String)
     case anyOf([String])
-    /// From the first to the second, both included; `nil` is no limit.
+    /// From the first to the second, both included; `nil` means no limit.
     case integers(Int?, Int?)
     case numbers(Double?, Double?)
     case count(ArrayConstraint)
@@ -83,7 +83,7 @@ public struct ArrayConstraint: Sendable, Hashable {
         self.maximum = maximum
     }
 
-    /// From the lower to the upper bound, both included; `nil` is no limit.
+    /// From the lower to the upper bound, both included; `nil` means no limit.
     public static func count(lowerBound: Int?, upperBound: Int?) -> ArrayConstraint {
         ArrayConstraint(minimum: lowerBound, maximum: upperBound)
     }

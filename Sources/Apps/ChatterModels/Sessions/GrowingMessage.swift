@@ -1,4 +1,4 @@
-/// The message that a model is generating. A piece is added without a copy of the rest, unless somebody has kept `text` or `message`.
+/// The message that a model is generating. A piece is added without a copy of the rest, unless a copy of `text` or `message` exists.
 struct GrowingMessage: Sendable {
     /// The text so far.
     private(set) var text = ""

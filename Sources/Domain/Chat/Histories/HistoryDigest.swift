@@ -24,7 +24,7 @@ public struct HistoryDigest: Sendable, Hashable {
         self.init(high: digest.first, low: digest.second)
     }
 
-    /// The digest of a whole request of an owner, which is no digest of a history.
+    /// The digest of a whole request of an owner. It differs from the digests of all histories.
     ///
     /// - Parameter path: the path of the request; other paths read the same body in another way.
     public init(ofRequest body: Span<UInt8>, to path: String, by owner: Owner) {

@@ -34,9 +34,9 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
 
     /// What a change does when its turn comes.
     enum Admission {
-        /// It runs in a transaction of its own, and calls `leave` behind it.
+        /// It runs in a transaction of its own, and calls `leave` after that.
         case alone
-        /// It runs in a transaction with those that follow it, calls `leave` behind it, and resumes them.
+        /// It runs in a transaction with those that follow it, calls `leave` after that, and resumes them.
         case leads([Follower])
         /// Another one has run it.
         case done(Outcome)
@@ -55,16 +55,15 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
     /// The number of changes that wait.
     private(set) var waitingCount = 0
     private let shard: Shard
-    private let patience: Duration
+    private let timeout: Duration
     private lazy var timer = DeadlineTimer(on: shard) { [unowned self] in startLate() }
 
     /// Creates a queue.
     ///
-    /// - Parameter patience: the time after which a waiting change no longer waits for the transactions that run: one of them may wait for a
-    ///   lock.
-    init(on shard: Shard, patience: Duration = .milliseconds(50)) {
+    /// - Parameter timeout: the time after which the first change starts although as many transactions run as may: they may wait for a lock.
+    init(on shard: Shard, timeout: Duration) {
         self.shard = shard
-        self.patience = patience
+        self.timeout = timeout
     }
 
     /// Waits until the change may run, or has run.
@@ -76,7 +75,7 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
         return await withUnsafeContinuation { continuation in
             waiting.append(Follower(entry: entry, continuation: continuation))
             waitingCount += 1
-            if !timer.isSet { timer.set(after: patience) }
+            if !timer.isSet { timer.set(after: timeout) }
         }
     }
 
@@ -97,10 +96,10 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
     }
 
     private func startLate() {
-        if startNext(), waitingCount > 0 { timer.set(after: patience) }
+        if startNext(), waitingCount > 0 { timer.set(after: timeout) }
     }
 
-    /// Starts the first change that waits, with those that fit to it. Returns `false` if none waits.
+    /// Starts the first change that waits, with those that may share its transaction. Returns `false` if none waits.
     private func startNext() -> Bool {
         guard let first = next() else { return false }
         running += 1

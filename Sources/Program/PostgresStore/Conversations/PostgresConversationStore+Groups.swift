@@ -16,11 +16,20 @@ extension PostgresConversationStore {
         let quota: Quota?
     }
 
-    /// Whether a turn may be opened with others: it follows the last turn of its conversation, its prompts have text only, nothing can refuse
-    /// it but the size of the conversation, and its text is short.
-    static func mayShare(_ opening: NewTurn, bytes: Int) -> Bool {
-        opening.parent == nil && opening.key == nil && opening.whenBusy == .wait && opening.meter?.isLimited != true
-            && bytes <= Openings.mostBytes / 4 && opening.prompts.allSatisfy { $0.extras == nil }
+    /// The size of a turn that may be opened with others, in bytes: it follows the last turn of its conversation, its prompts have text only,
+    /// nothing can refuse it but the size of the conversation, and it is short. `nil` for other turns.
+    static func sharedSize(of opening: NewTurn) -> Int? {
+        guard opening.parent == nil, opening.key == nil, opening.whenBusy == .wait, opening.meter?.isLimited != true,
+            opening.prompts.allSatisfy({ $0.extras == nil })
+        else { return nil }
+        let bytes = textSize(of: opening.prompts) + opening.options.count
+        return bytes <= Openings.mostBytes / 4 ? bytes : nil
+    }
+
+    /// The size of the end of a reply that may be stored with others, in bytes: nothing of it is journalled, and it is short. `nil` for others.
+    static func sharedSize(of end: ClosingReply) -> Int? {
+        let bytes = end.text.count + end.thinking.count + end.toolCalls.count + end.ending.lastEvent.count
+        return end.journalled.total == 0 && bytes <= Ends.mostBytes / 4 ? bytes : nil
     }
 
     /// Opens turns in one transaction, and gives those behind the first their outcomes. Returns that of the first; `nil` if it is to be opened
@@ -53,19 +62,22 @@ extension PostgresConversationStore {
         return outcomes[0]
     }
 
-    /// The outcomes of the changes of a group. If the database has refused the group, each runs alone: one of them may be the cause.
+    /// The outcomes of the changes of a group. If the database has refused the group, each runs alone: one of them may be the cause, or wait
+    /// for a lock. If the database may have stored the group, or cannot be reached, all of them have that outcome.
     private func outcomes<Value>(
         of count: Int, otherwise code: RelayError.Code, _ run: () async throws(PostgresError) -> [Value?]
     ) async -> [Result<Value, RelayError>?] {
         do throws(PostgresError) {
             return try await run().map { value in value.map { .success($0) } }
         } catch {
-            let failure: Result<Value, RelayError>? =
+            let isRefused: Bool =
                 switch error.code {
-                case .connectionFailed, .connectionLost, .timedOut, .overloaded, .shuttingDown:
-                    .failure(RelayError(error, otherwise: code))
-                default: nil
+                case .connectionFailed, .connectionLost, .overloaded, .shuttingDown: false
+                // A code of the server says that it has rolled back.
+                case .timedOut: error.sqlState != nil
+                default: true
                 }
+            let failure: Result<Value, RelayError>? = isRefused ? nil : .failure(RelayError(error, otherwise: code))
             return Array(repeating: failure, count: count)
         }
     }

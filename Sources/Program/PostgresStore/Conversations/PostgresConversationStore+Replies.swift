@@ -47,8 +47,7 @@ extension PostgresConversationStore {
 
     /// Stores the end of a reply. Returns whether that has changed its row.
     private func close(_ end: GroupStatements.End) async throws(RelayError) -> Bool {
-        let bytes = end.reply.text.count + end.reply.thinking.count + end.reply.toolCalls.count
-        guard end.reply.journalled.total == 0, bytes <= Ends.mostBytes / 4 else { return try await closeAlone(end) }
+        guard let bytes = Self.sharedSize(of: end.reply) else { return try await closeAlone(end) }
         switch await ends.enter(Ends.Entry(end, of: end.turn.conversation, bytes: bytes)) {
         case .alone:
             defer { ends.leave() }

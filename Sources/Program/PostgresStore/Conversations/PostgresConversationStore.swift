@@ -39,7 +39,8 @@ public final class PostgresConversationStore: ConversationStore {
         conversationLimit: Int = 1 << 30, attachmentsLimit: Int = 0, quota: TextQuota? = nil,
         memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
         histories: HistoryCache? = nil, keyLifetime: Duration = .seconds(86_400),
-        pageLifetime: Duration = .seconds(10), signals: ConversationSignals? = nil
+        pageLifetime: Duration = .seconds(10), groupTimeout: Duration = .milliseconds(50),
+        signals: ConversationSignals? = nil
     ) {
         self.signals = signals
         self.pool = pool
@@ -51,7 +52,9 @@ public final class PostgresConversationStore: ConversationStore {
         self.quota = quota
         confinedPages = Confined(
             ReplyPages(on: pool.shard, budget: memory, lifetime: pageLifetime), to: pool.shard)
-        confinedGroups = Confined((Openings(on: pool.shard), Ends(on: pool.shard)), to: pool.shard)
+        confinedGroups = Confined(
+            (Openings(on: pool.shard, timeout: groupTimeout), Ends(on: pool.shard, timeout: groupTimeout)),
+            to: pool.shard)
         self.lease = lease
         self.historyLimit = historyLimit
         self.keyLifetime = keyLifetime
@@ -72,12 +75,9 @@ public final class PostgresConversationStore: ConversationStore {
     /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
     private func tryOpening(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome? {
         defer { signals?.changed(opening.conversation) }
-        let bytes = Self.textSize(of: opening.prompts)
-        guard Self.mayShare(opening, bytes: bytes) else { return try await openAlone(opening) }
+        guard let bytes = Self.sharedSize(of: opening) else { return try await openAlone(opening) }
         switch await openings.enter(Openings.Entry(opening, of: opening.conversation, bytes: bytes)) {
-        case .alone:
-            defer { openings.leave() }
-            return try await openAlone(opening)
+        case .alone: return try await openAlone(opening, leaving: openings)
         case .leads(let followers):
             guard let outcome = await openTogether(opening, followers) else { return try await openAlone(opening) }
             return await opened(opening, try outcome.get())
@@ -92,9 +92,17 @@ public final class PostgresConversationStore: ConversationStore {
         return .opened(turn, history, rows.quota)
     }
 
-    private func openAlone(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome? {
+    /// - Parameter queue: the queue whose turn the transaction is; `nil` for none.
+    private func openAlone(
+        _ opening: NewTurn, leaving queue: Openings? = nil
+    ) async throws(RelayError) -> OpeningOutcome? {
         let batch = openingBatch(opening)
-        let results = try await runOwning(batch.transaction)
+        let results: Transaction.Results
+        do {
+            // What follows may read a long history.
+            defer { queue?.leave() }
+            results = try await runOwning(batch.transaction)
+        }
         if let row = results[batch.open].first {
             let quota = batch.charge.flatMap { results[$0].first }
             return await opened(

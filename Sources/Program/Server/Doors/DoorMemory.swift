@@ -65,7 +65,7 @@ struct DoorMemory: Sendable {
     }
 
     /// The reply to the request that a client repeats by itself because it got no answer, or an error that may pass: while that reply runs, and
-    /// shortly after its end. `nil` for a request that is no repetition, or whose earlier attempts have no answer.
+    /// shortly after its end. `nil` for the first request, and if the earlier ones have no answer.
     ///
     /// The libraries of OpenAI and Anthropic count the repetitions in `X-Stainless-Retry-Count`, and send no idempotency key.
     ///
@@ -84,8 +84,13 @@ struct DoorMemory: Sendable {
         guard let number = Int(count), number > 0, let id = try await services.archive.reply(toRequest: digest) else {
             return nil
         }
-        let reply = try await services.reply(id, request, principal, to: responder)
-        return reply.state == nil || reply.state == .complete ? reply : nil
+        do throws(RelayError) {
+            let reply = try await services.reply(id, request, principal, to: responder)
+            return reply.state == nil || reply.state == .complete ? reply : nil
+        } catch  where error.code == .replyNotFound {
+            // It was removed meanwhile.
+            return nil
+        }
     }
 
     /// Whether the messages of a request follow the last turn, as `X-History` says.

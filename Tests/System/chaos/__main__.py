@@ -33,7 +33,9 @@ import functools
 import gc
 import json
 import os
+import pathlib
 import random
+import re
 import subprocess
 import sys
 import traceback
@@ -77,7 +79,12 @@ NONE_OF = [
     "stored against the request", "listed, and not stored", "turns out of order", "doubled calls", "dishonest ends", "leases left",
     "journal rows left", "signals left", "answers left at the model server", "foreign answers", "ended credentials accepted",
     "valid credentials refused", "revocations without effect", "bytes after a revocation",
+    "broken messages",
 ]
+BROKEN_MESSAGES = re.compile(
+    r"invalid frontend message type|invalid byte sequence|insufficient data left in message|invalid message format"
+    r"|invalid string in message|protocol synchronization was lost|arrived from server while idle")
+"""Lines of the logs that tell of messages that the other side has not sent so: bytes of one client among those of another one."""
 INTRUDERS = 3
 AUDITED = 200
 """Clients of chats that ask for their replies and lists once more at the end."""
@@ -111,6 +118,7 @@ class Run:
             if not self.options.short:
                 self._left((await self.cluster.rows("SELECT count(*) AS \"leases left\" FROM chatterd_processes"))[0])
             await self.checks.run()
+            self._read_logs()
         finally:
             # From here on the run itself closes connections.
             asyncio.get_running_loop().set_exception_handler(lambda *_: None)
@@ -227,6 +235,12 @@ class Run:
                 break
             await asyncio.sleep(0.5)
         self._left(left)
+
+    def _read_logs(self) -> None:
+        for path in sorted(pathlib.Path(self.scratch).glob("*.log")):
+            with open(path, encoding="utf-8", errors="replace") as log:
+                for line in filter(BROKEN_MESSAGES.search, log):
+                    self.record.violation("broken messages", "", f"{path.name}: {line.strip()[:300]}")
 
     def _left(self, left: dict[str, int]) -> None:
         for name, count in left.items():

@@ -83,7 +83,7 @@ NONE_OF = [
 ]
 BROKEN_MESSAGES = re.compile(
     r"invalid frontend message type|invalid byte sequence|insufficient data left in message|invalid message format"
-    r"|invalid string in message|protocol synchronization was lost|arrived from server while idle")
+    r"|invalid string in message|protocol synchronization was lost")
 """Lines of the logs that tell of messages that the other side has not sent so: bytes of one client among those of another one."""
 INTRUDERS = 3
 AUDITED = 200

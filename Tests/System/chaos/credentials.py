@@ -279,7 +279,7 @@ class Member:
         return made
 
     async def _exchange(self, main: Credential, reply: str | None) -> Credential | None:
-        """A session, or a link to a reply, made with a credential; None if that was refused. There is no link to a reply that is gone."""
+        """A session, or a link to a reply, made with a credential; None if that was refused, or if the reply is gone."""
         was_over, began = main.is_over, int(time.time())
         path, body = ("/links", {"reply": reply}) if reply else ("/session", None)
         absent = (404,) if reply in self.passing else self._access.absent

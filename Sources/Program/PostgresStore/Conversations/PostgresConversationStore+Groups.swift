@@ -32,7 +32,7 @@ extension PostgresConversationStore {
         return end.journalled.total == 0 && bytes <= Ends.mostBytes / 4 ? bytes : nil
     }
 
-    /// Opens turns in one transaction, and gives those behind the first their outcomes. Returns that of the first; `nil` if it is to be opened
+    /// Opens turns in one transaction, and gives the others their outcomes. Returns that of the first; `nil` if it is to be opened
     /// alone.
     func openTogether(_ first: NewTurn, _ followers: [Openings.Follower]) async -> Result<OpenedRows, RelayError>? {
         let turns = [first] + followers.map(\.entry.change)
@@ -47,7 +47,7 @@ extension PostgresConversationStore {
         return outcomes[0]
     }
 
-    /// Stores the ends of replies in one transaction, and gives those behind the first their outcomes: whether a row was changed. Returns that of
+    /// Stores the ends of replies in one transaction, and gives the others their outcomes: whether a row was changed. Returns that of
     /// the first; `nil` if it is to be stored alone.
     func closeTogether(_ first: GroupStatements.End, _ followers: [Ends.Follower]) async -> Result<Bool, RelayError>? {
         let group = [first] + followers.map(\.entry.change)

@@ -31,7 +31,7 @@ enum GroupStatements {
             parameters: columns.parameters + [.int8(turns.count), .uuid(owner), .int8(limit), columns.digestParameter])
     }
 
-    // The row of a reply comes behind its prompts, and has no role.
+    // The row of a reply comes after its prompts, and has no role.
     private static let openStatement = Statement(
         "open_turns", after: .rowScopeOfGroup, .textArray, .uuidArray, .textArray, .textArray, .textArray, .int8Array,
         .textArray, .int8Array, .int8Array, .int8Array, .int8Array, .textArray, .textArray, .int8, .uuid, .int8,

@@ -16,7 +16,7 @@ enum ReplyFloor {
         """
     }
 
-    /// The floor of the row `number` that is added to a conversation behind the row `l` of `ConversationStatements.tip`, at the change in
+    /// The floor of the row `number` that is added to a conversation after the row `l` of `ConversationStatements.tip`, at the change in
     /// `changed`. It is null if rows may have been removed since the statement began: those that it has read may be gone.
     static func added(as number: String, to conversation: String = "$1") -> String {
         """

@@ -43,6 +43,7 @@ let apps: Floor = [
     // Runs in the compiler, and speaks its protocol without swift-syntax. Tests of it would compile all modules twice.
     "MacroPlugin": ["MacroExpansion"],
     "ChatterMacros": ["ChatterModels", "MacroPlugin"],
+    "ChatterLanguageModelSession": ["Basics", "ChatterModels", "ChatterMacros"],
     "Terminal": ["Basics", "Sockets", "ChatterClient", "CEdit"],
     "chatter": ["Terminal"],
 ]
@@ -50,6 +51,7 @@ let apps: Floor = [
 let support: Floor = [
     "TestSupport": ["Basics", "CPostgres", "Identity", "Chat", "DevelopmentCluster"],
     "MirrorModels": ["MacroPlugin"],
+    "AppleSamples": ["ChatterLanguageModelSession"],
     "ServerTestSupport": ["Command", "TestSupport"],
 ]
 let all = ["ServerTestSupport"]
@@ -59,7 +61,8 @@ let tests: Floor = [
     "HTTPClient": [], "Postgres": [], "Identity": [], "Chat": [], "Relay": [], "Dialects": [], "ModelServers": [],
     "PostgresStore": ["Server"], "Configuration": [], "Page": [], "Command": [], "ChatterClient": [],
     "ChatterModels": ["MirrorModels"], "ChatterFoundationModels": [], "MacroExpansion": [], "Terminal": [],
-    "ChatterMacros": ["MirrorModels"], "ChatterLibrary": ["ChatterMacros"], "TestSupport": [],
+    "ChatterMacros": ["MirrorModels"], "ChatterLibrary": ["ChatterMacros"],
+    "ChatterLanguageModelSession": ["AppleSamples"], "TestSupport": [],
     "ServerAccess": all, "ServerConversation": all, "ServerDoor": all, "ServerReply": all, "ServerUpstream": all,
 ]
 let settings: [SwiftSetting] =

@@ -6,8 +6,12 @@ public struct Prompt: PromptRepresentable, Hashable, ExpressibleByStringLiteral 
         self.chunks = chunks
     }
 
-    public init(stringLiteral text: String) {
+    public init(_ text: String) {
         chunks = [.text(text)]
+    }
+
+    public init(stringLiteral text: String) {
+        self.init(text)
     }
 
     /// Creates a prompt of the pieces that a closure lists; texts become lines.

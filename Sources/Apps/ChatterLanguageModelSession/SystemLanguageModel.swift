@@ -8,7 +8,7 @@ import ChatterdBasics
 
 /// The model that sessions use without naming one. An app says at its start which one that is:
 ///
-///     SystemLanguageModel.use(OllamaLLM(model: "llama3.2"))
+///     SystemLanguageModel.use(try OllamaLLM(model: "llama3.2"))
 ///
 /// Before, the model is unavailable: this library has no model of a device.
 public final class SystemLanguageModel: Sendable {

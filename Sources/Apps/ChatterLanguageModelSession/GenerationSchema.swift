@@ -57,9 +57,8 @@ public struct GenerationSchema: Sendable, Hashable, CustomDebugStringConvertible
         schema = .choice("\(type)", description: description, of: choices)
     }
 
-    /// A form that is made at run time.
+    /// A form that is made at run time. It refers to the dependencies by their names.
     ///
-    /// - Parameter dependencies: the forms to which it refers by name.
     /// - Throws: `SchemaError`.
     public init(root: DynamicGenerationSchema, dependencies: [DynamicGenerationSchema]) throws {
         let names = ([root] + dependencies).compactMap(\.name)

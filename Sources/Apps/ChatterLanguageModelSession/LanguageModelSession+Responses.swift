@@ -19,9 +19,7 @@ extension LanguageModelSession {
         try await respond(to: prompt(), options: options)
     }
 
-    /// The reply as a value of a type.
-    ///
-    /// - Parameter includeSchemaInPrompt: no effect: the model's server decides how it uses the form.
+    /// The reply as a value of a type. `includeSchemaInPrompt` has no effect: the model's server decides how it uses the form.
     @discardableResult
     public func respond<Content: Generable>(
         to prompt: any PromptRepresentable, generating type: Content.Type = Content.self,

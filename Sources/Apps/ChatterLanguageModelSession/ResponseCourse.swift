@@ -18,8 +18,7 @@ actor ResponseCourse<Content: Generable> {
         self.schema = schema
         let events = session.session.events(
             replyingTo: prompt, returning: Content.self, options: options.replyOptions)
-        var iterator = events.makeAsyncIterator()
-        pull = { try await iterator.next(isolation: #isolation) }
+        pull = { try await events.nextElement() }
     }
 
     deinit {

@@ -38,12 +38,13 @@ let program: Floor = [
 let apps: Floor = [
     "ChatterClient": ["Basics", "HTTP", "Sockets", "HTTPClient"],
     "ChatterModels": ["Basics", "HTTP", "ChatterClient"],
-    "ChatterFoundationModels": ["ChatterModels"],
+    "ChatterFoundationModels": ["Basics", "ChatterModels"],
     "MacroExpansion": ["Basics"],
     // Runs in the compiler, and speaks its protocol without swift-syntax. Tests of it would compile all modules twice.
     "MacroPlugin": ["MacroExpansion"],
     "ChatterMacros": ["ChatterModels", "MacroPlugin"],
-    "ChatterLanguageModelSession": ["Basics", "ChatterModels", "ChatterMacros"],
+    "ChatterSwiftAI": ["ChatterModels", "ChatterFoundationModels", "ChatterMacros"],
+    "ChatterLanguageModelSession": ["Basics", "ChatterModels", "ChatterFoundationModels", "ChatterMacros"],
     "Terminal": ["Basics", "Sockets", "ChatterClient", "CEdit"],
     "chatter": ["Terminal"],
 ]
@@ -51,6 +52,7 @@ let apps: Floor = [
 let support: Floor = [
     "TestSupport": ["Basics", "CPostgres", "Identity", "Chat", "DevelopmentCluster"],
     "MirrorModels": ["MacroPlugin"],
+    "SeedSamples": ["ChatterSwiftAI"],
     "AppleSamples": ["ChatterLanguageModelSession"],
     "ServerTestSupport": ["Command", "TestSupport"],
 ]
@@ -61,8 +63,8 @@ let tests: Floor = [
     "HTTPClient": [], "Postgres": [], "Identity": [], "Chat": [], "Relay": [], "Dialects": [], "ModelServers": [],
     "PostgresStore": ["Server"], "Configuration": [], "Page": [], "Command": [], "ChatterClient": [],
     "ChatterModels": ["MirrorModels"], "ChatterFoundationModels": [], "MacroExpansion": [], "Terminal": [],
-    "ChatterMacros": ["MirrorModels"], "ChatterLibrary": ["ChatterMacros"],
-    "ChatterLanguageModelSession": ["AppleSamples"], "TestSupport": [],
+    "ChatterMacros": ["MirrorModels"], "ChatterSwiftAI": ["SeedSamples"],
+    "ChatterLanguageModelSession": ["AppleSamples"], "ChatterLibrary": ["SeedSamples"], "TestSupport": [],
     "ServerAccess": all, "ServerConversation": all, "ServerDoor": all, "ServerReply": all, "ServerUpstream": all,
 ]
 let settings: [SwiftSetting] =

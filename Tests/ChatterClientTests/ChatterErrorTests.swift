@@ -30,12 +30,32 @@ struct ChatterErrorTests {
     @Test func responsesOfOthersAreRecognizedByTheirStatus() {
         #expect(error(502, "<html>").isPassing)
         #expect(error(502, "<html>").code == "http_502")
-        guard case .unauthorized = error(403, ""), case .notFound = error(404, "x"), case .busy = error(429, "{}"),
-            case .rejected = error(418, "[]")
+        guard case .unauthorized = error(403, ""), case .rejected = error(413, "x"), case .busy = error(429, "{}")
         else {
             Issue.record("another case")
             return
         }
+    }
+
+    /// What another server at the address answers: Ollama, a page of HTML, a redirection.
+    @Test(arguments: [
+        (404, #"{"error":"no such path"}"#), (404, "404 page not found"), (405, "<html>"), (501, "<html>"), (301, ""),
+    ]) func answerOfAnotherServerIsMalformed(_ status: Int, _ body: String) {
+        let error = error(status, body)
+        guard case .malformed(let text) = error else {
+            Issue.record("another case")
+            return
+        }
+        #expect(text.contains("probably no chatterd") && text.contains("\(status)") && !error.isRetryable)
+        #expect(text.hasSuffix("no such path") == body.contains("no such path"))
+    }
+
+    @Test func systemShowsTheSentencesOfErrors() {
+        let errors: [any Error] = [
+            ChatterError.unreachable("No network."),
+            ServerError(code: "internal", message: "No network.", isRetryable: true),
+        ]
+        #expect(errors.map(\.localizedDescription) == ["No network.", "No network."])
     }
 
     @Test func busyConversationNamesItsReply() {

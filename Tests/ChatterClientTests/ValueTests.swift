@@ -92,6 +92,43 @@ struct ValueTests {
         #expect(Set(names).count == 1_000 && names.allSatisfy { $0.count == 16 })
     }
 
+    @Test(arguments: [
+        (Prompt.Parent.start, Prompt.DisconnectPolicy.finish), (.reply(ReplyID("r1")), .cancel),
+        (nil, .grace(.seconds(30))), (nil, nil),
+    ]) func storedPromptIsTheSameRequest(_ parent: Prompt.Parent?, _ policy: Prompt.DisconnectPolicy?) throws {
+        var prompt = Prompt("Hi", in: "trip", model: "m", parent: parent)
+        prompt.onDisconnect = policy
+        prompt.onInterrupt = .regenerate
+        prompt.whenBusy = .refuse
+        prompt.members = ["think": .bool(true)]
+        prompt.rawMembers = ["format": #"{"z":1}"#]
+        prompt.messages[0].toolCalls = [ToolCall(id: "c", name: "f", arguments: .object(["a": .integer(1)]))]
+        let stored = try JSONDecoder().decode(Prompt.self, from: JSONEncoder().encode(prompt))
+        #expect(stored == prompt)
+        #expect(try stored.body(app: "a") == prompt.body(app: "a"))
+    }
+
+    @Test func stateOfALaterServerIsKept() throws {
+        let line = try decode(
+            AnswerLine.self, #"{"message":{"content":"Hi"},"done":true,"done_reason":"stop","state":"archived"}"#)
+        #expect(line.state == ReplyState(rawValue: "archived") && line.events.first == .text("Hi"))
+        #expect(try decode(ReplyState.self, #""complete""#) == .complete)
+    }
+
+    @Test func endHasTheWordOfItsModelServer() throws {
+        let end = #""done":true,"done_reason":"stop","finish_reason":"content_filter","refusal":true"#
+        let line = try decode(AnswerLine.self, #"{"message":{"content":""},\#(end)}"#)
+        guard case .finished(let statistics)? = line.events.last else {
+            Issue.record("no end")
+            return
+        }
+        #expect(statistics.reason == "content_filter" && statistics.isRefusal && !statistics.wasStopped)
+        // As an app stored it with a version that did not know refusals.
+        let old = try JSONDecoder().decode(
+            ReplyStatistics.self, from: Data(#"{"model":"m","wasStopped":false}"#.utf8))
+        #expect(old == ReplyStatistics(model: "m"))
+    }
+
     @Test func rawMemberIsSentAsItIs() throws {
         var prompt = Prompt("Hi", idempotencyKey: "k")
         prompt.rawMembers = ["format": #"{"z":1,"a":{"c":2,"b":[]}}"#, "keep_alive": "\"5m\""]

@@ -1,6 +1,7 @@
 import ChatterLanguageModelSession
 import ChatterdAppleSamples
 import ChatterdBasics
+import ChatterdTestSupport
 import Foundation
 import Testing
 
@@ -11,6 +12,14 @@ import Testing
         let description = "Counts bottles."
 
         func call(arguments: WeatherTool.Arguments) async throws -> String { throw EmptyCellar() }
+    }
+
+    private struct Lamp: Tool {
+        static let parameters = Schema.object("Lamp") { Property("city", String.self, .anyOf(["Rome"])) }
+        let name = "lamp"
+        let description = "Lights a city."
+
+        func call(arguments: WeatherTool.Arguments) async throws -> String { "on" }
     }
 
     private static let tour = #"{"title":"Rome","days":[{"place":"Forum","activity":"sightseeing"}]}"#
@@ -84,6 +93,13 @@ import Testing
         #expect(output.text == #"{"temperature":21,"sky":"clear over Rome","wind":[3.5,4.0]}"#)
     }
 
+    @Test func formOfAToolIsItsOwn() async throws {
+        let llm = ScriptedModel(.text("Yes."))
+        try await LanguageModelSession(model: llm, tools: [Lamp()]).respond(to: "Is it lit?")
+        #expect(llm.requests.first?.tools.map(\.parameters) == [Lamp.parameters])
+        #expect(Lamp.parameters != WeatherTool.Arguments.schema)
+    }
+
     @Test func errorOfAToolIsItself() async {
         let llm = ScriptedModel(.call("cellar", ["city": "Rome"]))
         let session = LanguageModelSession(model: llm, tools: [Cellar()])
@@ -140,7 +156,23 @@ import Testing
         #expect(try await sample8(session: LanguageModelSession(model: llm)) == ["red", "red", "red"])
         let options = llm.requests.map(\.options)
         #expect(options.map(\.samplingMode) == [.greedy, nil, .topP(0.9)])
-        #expect(options[1].backendOptions == [.init("top_k", 40), .init("seed", 7)])
+        #expect(options.map(\.topK) == [nil, 40, nil] && options.map(\.seed) == [nil, 7, nil])
+        let seeded = GenerationOptions(sampling: .random(probabilityThreshold: 0.5, seed: .max))
+        try await LanguageModelSession(model: llm).respond(to: "x", options: seeded)
+        #expect(llm.requests.last?.options.seed == .max)
+    }
+
+    @Test func topAndSeedReachTheServer() async throws {
+        let answer = #"{"message":{"content":"red"},"done":true,"done_reason":"stop"}"# + "\n"
+        let server = try ScriptedUpstream([
+            .head(200, [("Content-Type", "application/x-ndjson"), ("Transfer-Encoding", "chunked")]), .chunk(answer),
+            .endChunks,
+        ])
+        let session = LanguageModelSession(model: try OllamaLLM(model: "m", url: server.url))
+        let options = GenerationOptions(sampling: .random(top: 40, seed: 7))
+        #expect(try await session.respond(to: "Name a colour.", options: options).content == "red")
+        let body = String(decoding: try #require(server.requests.first).body, as: UTF8.self)
+        #expect(body.hasSuffix(#""options":{"top_k":40,"seed":7}}"#), "\(body)")
     }
 
     @Test func modelOfTheAppAnswersSessionsWithoutOne() async throws {

@@ -1,5 +1,7 @@
 import ChatterClient
+import ChatterFoundationModels
 import ChatterMacros
+import ChatterdSeedSamples
 import ChatterdTestSupport
 import Foundation
 import Testing
@@ -55,6 +57,21 @@ struct LlamaTests {
             let reply = try await chain.reply(to: "Write a haiku about Berlin.")
             #expect(reply.content.hasPrefix("Grey river at dusk,\n") && reply.reason == .stop)
             #expect((reply.usage?.answerTokens ?? 0) > 0)
+        }
+    }
+
+    @Test(arguments: Way.allCases) func samplesOfTheProposalRunAsPrinted(_ way: Way) async throws {
+        try await with(way) { model in
+            let llm = FallbackLLM(SystemLLM(), model)
+            let haiku = try await runBlock4(llm)
+            #expect(haiku.hasPrefix("Grey river at dusk,\n"))
+            let paper = try StructuredContent(json: try await runBlock5(llm))
+            #expect(paper["title"] == "Attention")
+            let (text, roles) = try await runBlock8(llm)
+            let report = try StructuredContent(json: text)
+            #expect(report["temperature"] == -3 && roles.prefix(3) == [.user, .ai, .toolOutput])
+            let thread = try await runBlock10(llm)
+            #expect(thread[0].hasPrefix("Hello!") && thread[1] == "Your name is Alice.")
         }
     }
 

@@ -47,6 +47,17 @@ struct MacroTests {
         #expect(error?.message.contains("$.nights is greater than 30") == true)
     }
 
+    @Test func typesBesideANestedTypeAreFound() throws {
+        let entry = Contacts.Entry(
+            kind: .person, others: [.company], last: nil, reach: .mail(address: "a", kind: .person))
+        let json =
+            #"{"kind":"person","others":["company"],"last":null,"reach":{"type":"mail","address":"a","kind":"person"}}"#
+        #expect(entry.generableContent.json == json)
+        #expect(try Contacts.Entry(checking: StructuredContent(json: json)) == entry)
+        let partial = Contacts.Entry.Partial(partial: try StructuredContent(json: #"{"kind":"company"}"#))
+        #expect(partial?.kind?.value == .company && partial?.others == nil)
+    }
+
     @Test func partialValueHasTypedProperties() throws {
         func partial(_ json: String) throws -> Journey.Partial? {
             var parser = IncrementalJSON()

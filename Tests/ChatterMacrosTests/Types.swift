@@ -105,3 +105,28 @@ struct Screen {
     var title: String
     let levels: [Level]
 }
+
+/// Types that are nested beside each other, as in the samples of FoundationModels.
+enum Contacts {
+    @Generable
+    enum Kind {
+        case person, company
+    }
+
+    @Generable
+    enum Reach {
+        case mail(address: String, kind: Kind)
+        case none
+    }
+
+    @Generable
+    struct Entry: Equatable {
+        @Guide(description: "Whom to find")
+        let kind: Kind
+        let others: [Kind]
+        var last: Kind?
+        let reach: Reach?
+
+        static func == (left: Entry, right: Entry) -> Bool { left.generableContent == right.generableContent }
+    }
+}

@@ -92,6 +92,34 @@ struct IgnoredMembersTests {
                 #"tool: g {"tool_name":"f","tool_call_id":"t"}"#, #"options={"num_predict":1}"#,
             ]
         ),
+        // A file that the model never saw stays in the history of the client.
+        (
+            .messages,
+            #"{"max_tokens":1,"messages":[{"role":"user","content":[{"type":"document","title":"r.pdf","source":{"type":"base64","#
+                + #""media_type":"application/pdf","data":"JVBERi0="}},{"type":"image","source":{"type":"file","file_id":"f"}}]},"#
+                + #"{"role":"user","content":"Hi"}]}"#,
+            ["messages[].content[]"],
+            [
+                "user: r.pdf\n[A file that the model cannot read]\n[A file that the model cannot read]", "user: Hi",
+                #"options={"num_predict":1}"#,
+            ]
+        ),
+        (
+            .chat,
+            #"{"messages":[{"role":"user","content":[{"type":"text","text":"a"},{"type":"file","file":{"filename":"r.pdf","#
+                + #""file_data":"data:application/pdf;base64,JVBERi0="}}]},{"role":"user","content":"Hi"}]}"#,
+            ["messages[].content[]"], ["user: a\n[A file that the model cannot read: r.pdf]", "user: Hi"]
+        ),
+        (
+            .responses,
+            #"{"input":[{"role":"user","content":[{"type":"input_file","filename":"r.pdf","file_data":"JVBERi0="},"#
+                + #"{"type":"input_image","file_id":"f"}]},{"role":"assistant","content":"I cannot."},{"role":"user","content":"Hi"}]}"#,
+            ["input[].content[]"],
+            [
+                "user: [A file that the model cannot read: r.pdf]\n[A file that the model cannot read]",
+                "assistant: I cannot.", "user: Hi",
+            ]
+        ),
         // chatterd names the members of parts that it does not know.
         (
             .chat,
@@ -163,6 +191,35 @@ struct IgnoredMembersTests {
             #expect((fault == nil) == row.ignored.isEmpty, "\(row.body)")
             #expect(fault.map { $0.code == .invalidRequest && $0.parameter != nil } ?? true, "\(row.body)")
         }
+    }
+
+    @Test(arguments: [
+        (
+            Path.chat,
+            #"{"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"file","file":{"file_id":"f"}}]}]}"#,
+            "messages[1].content[0].type"
+        ),
+        (
+            .messages,
+            #"{"max_tokens":1,"messages":[{"role":"user","content":"a"},{"role":"user","content":[{"type":"document","#
+                + #""source":{"type":"url","url":"https://a.example/r.pdf"}}]}]}"#,
+            "messages[1].content[0].source.type"
+        ),
+        (
+            .responses,
+            #"{"input":[{"role":"user","content":"a"},{"type":"function_call","call_id":"c","name":"f","arguments":"{}"},"#
+                + #"{"type":"function_call_output","call_id":"c","output":[{"type":"input_file","file_id":"f"}]}]}"#,
+            "input[2].output[0].type"
+        ),
+    ])
+    func fileBehindTheNewestMessageIsRefused(_ path: Path, _ body: String, _ parameter: String) {
+        var fault: RelayError?
+        do throws(RelayError) {
+            _ = try path.translator.request(Array(body.utf8), .lenient)
+        } catch {
+            fault = error
+        }
+        #expect(fault?.parameter == parameter)
     }
 
     @Test func keptListOfIgnoredMembersReachesNoModelServer() throws {

@@ -70,6 +70,48 @@ struct ToolTableTests {
         #expect(table.tool(called: "f")?.namespace == nil && table.tool(called: "search") == nil)
     }
 
+    @Test func descriptionOfANamespaceReachesTheModel() throws {
+        func descriptions(_ members: String) throws -> [String?] {
+            let tools = try request(members).chat.passThrough.last { $0.key == "tools" }
+            return try #require(tools.flatMap { try? JSONSlice($0.value) }?.elements()).map {
+                $0.members()?["function"]?.members()?["description"]?.string
+            }
+        }
+        #expect(try descriptions(Self.tools) == ["n\n\nd", "n", nil])
+        var asked = try request(Self.tools)
+        let object = asked.keep(createdAt: 0)
+        let kept = String(decoding: try #require(object), as: UTF8.self)
+        #expect(kept.contains(#""name":"search","description":"d""#))
+        let long = String(repeating: "x", count: 5_000)
+        let function = #"{"type":"function","name":"f"}"#
+        let tools = #""tools":[{"type":"namespace","name":"n","description":"\#(long)","tools":[\#(function)]}]"#
+        #expect(try descriptions(tools) == [String(long.prefix(1_024))])
+    }
+
+    /// Newer versions of Codex send their tools as an item.
+    @Test func toolsOfTheInputAreToolsOfTheRequest() throws {
+        let item = #"{"type":"additional_tools","role":"developer",\#(Self.tools)}"#
+        let function = #"{"type":"function","name":"f"}"#
+        let more = #"{"type":"additional_tools","tools":[{"type":"custom","name":"exec"},\#(function)]}"#
+        let body = #"{"tools":[\#(function)],"input":[\#(item),\#(more),{"role":"user","content":"Hi"}]}"#
+        var asked = try OpenResponses().request(Array(body.utf8), .lenient)
+        #expect(asked.chat.messages.map(\.content) == ["Hi"])
+        #expect(asked.ignored.paths == ["input[].tools[]"])
+        let tools = try #require(asked.chat.passThrough.last { $0.key == "tools" })
+        let names = try #require(try JSONSlice(tools.value).elements()).map {
+            $0.members()?["function"]?.members()?["name"]?.string
+        }
+        #expect(names == ["f", "mcp__git__search", "mcp__git__patch", "exec"])
+        let table = ToolTable(keptIn: asked.keep(createdAt: 0))
+        #expect(table.tool(called: "exec")?.isCustom == true)
+        #expect(table.tool(called: "mcp__git__search")?.namespace == "mcp__git")
+        #expect(throws: RelayError.self) { try OpenResponses().request(Array(body.utf8), .strict) }
+        for tools in ["", #","tools":7"#, #","tools":[7]"#, #","tools":[{"type":"function"}]"#] {
+            let body = #"{"input":[{"type":"additional_tools"\#(tools)}]}"#
+            #expect(throws: RelayError.self) { try OpenResponses().request(Array(body.utf8), .lenient) }
+        }
+    }
+
     @Test func choiceNamesAToolOfANamespace() throws {
         let choice = #","tool_choice":{"type":"function","namespace":"mcp__git","name":"search"}"#
         let passed = try request(Self.tools + choice).chat.passThrough.last { $0.key == "tool_choice" }

@@ -19,6 +19,7 @@ import Testing
         router.on(.get, "/replies/newest", handler)
         router.on(.get, "/:any/of/them", handler)
         router.on(.get, "/models/:name*", handler)
+        router.addBase("models")
         return router
     }()
 
@@ -91,6 +92,13 @@ import Testing
         (.get, "/models/", "notFound"),
         (.get, "/models/a//b", "doubledSlash"),
         (.get, "/models/a//", "doubledSlash"),
+        (.get, "//models/a/b?c=d", "/models/:name* a/b"),
+        (.get, "/models//a", "/models/:name* a"),
+        (.get, "///models///a%20b/", "/models/:name* a b"),
+        (.post, "//models/a", "wrong GET, HEAD, OPTIONS"),
+        (.delete, "//models//", "emptySegment"),
+        (.get, "//models//a//b", "doubledSlash"),
+        (.get, "//model/a", "doubledSlash"),
         (.post, "/models/a/b", "wrong GET, HEAD, OPTIONS"),
         (.get, "/replies/1/2", "notFound"),
         (.post, "/llmchat/llmchat/x", "repeated llmchat"),

@@ -8,12 +8,14 @@ struct MessageTests {
         PluginConversation.response(to: Array(message.utf8)).map { $0.json.string }
     }
 
-    private func request(_ macro: String, _ source: String, context: String = "[]") -> String {
+    private func request(
+        _ macro: String, _ source: String, context: String = "[]", role: String = "extension"
+    ) -> String {
         var buffer = ByteBuffer()
         buffer.append(jsonString: source)
         return """
             {"expandAttachedMacro":{"macro":{"moduleName":"M","name":"\(macro)","typeName":"\(macro)"},\
-            "macroRole":"extension","discriminator":"$s","attributeSyntax":{"kind":"attribute","source":"@\(macro)",\
+            "macroRole":"\(role)","discriminator":"$s","attributeSyntax":{"kind":"attribute","source":"@\(macro)",\
             "location":{"fileID":"a/b.swift","fileName":"b.swift","offset":80,"line":1,"column":1}},\
             "declSyntax":{"kind":"declaration","source":\(buffer.string),"location":{"fileID":"a/b.swift",\
             "fileName":"b.swift","offset":100,"line":2,"column":1}},"parentDeclSyntax":null,\
@@ -55,6 +57,25 @@ struct MessageTests {
         )
         #expect(
             answer(request("Generable", "struct Größe {\n  let a: [Int: Int]\n}"))?.contains("\"offset\":123}") == true)
+    }
+
+    /// Members see the types beside a nested one; an initializer among them would take the place of the compiler's.
+    @Test func typesOfPropertiesAreNamedByMembersOnly() throws {
+        for source in ["struct B { let a: Kind }", "enum B { case a(Kind) }"] {
+            let members = try #require(answer(request("Generable", source, role: "member")))
+            let others = try #require(answer(request("Generable", source)))
+            #expect(
+                members.contains("Kind.self") && members.contains("Kind.Partial")
+                    && members.contains("static var schema"))
+            #expect(!members.contains("init(from") && !members.contains("extension"))
+            #expect(others.contains("init(from") && !others.contains("Kind"))
+        }
+    }
+
+    @Test func faultIsReportedOnce() {
+        #expect(
+            answer(request("Generable", "class A {}", role: "member"))
+                == #"{"expandMacroResult":{"expandedSource":"","diagnostics":[]}}"#)
     }
 
     @Test func typeThatAnExtensionCannotReachIsRefused() {

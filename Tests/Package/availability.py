@@ -24,6 +24,7 @@ LIBRARIES = {
     "ChatterFoundationModels": "Sources/Apps/ChatterFoundationModels",
     "ChatterLanguageModelSession": "Sources/Apps/ChatterLanguageModelSession",
     "ChatterMacros": "Sources/Apps/ChatterMacros",
+    "ChatterSwiftAI": "Sources/Apps/ChatterSwiftAI",
     "ChatterdMacroExpansion": "Sources/Apps/MacroExpansion",
     "ChatterdMacroPlugin": "Sources/Apps/MacroPlugin",
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # script/test package
 # Builds and runs Examples/Chat as a package of its own that depends on this one by the URL of a bare repository with a version tag; by
-# path it is resolved only, as SwiftPM permits there all that it permits by URL, in a folder that is not called chatterd. The build has no network, and an empty cache, and may
-# print no warning. Before, it checks that the libraries use nothing that the oldest systems of `platforms:` do not have.
+# path it is resolved only, as SwiftPM permits there all that it permits by URL, in a folder that is not called chatterd. The build has no
+# network, and an empty cache, and may print no warning. Before, it checks that the libraries use nothing that the oldest systems of
+# `platforms:` do not have.
 set -euo pipefail
 . "$(dirname "$0")/../../script/lib.sh"
 python3 -B Tests/Package/availability.py "$(swift build --show-bin-path)" ||

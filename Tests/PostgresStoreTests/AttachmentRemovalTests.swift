@@ -59,6 +59,53 @@ import Testing
         }
     }
 
+    /// Turns and items are removed from a conversation that goes on.
+    @Test func removedMessagesReleaseTheImagesThatNoOtherMessageHas() async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.largeStore()
+            let archive = processes.archive()
+            let images = (0..<3).map { ImageMessages.image(UInt64($0), size: 2_000 + $0) }
+            try await store.exchange([ImageMessages.message("a", [images[0]])], in: Self.new)
+            let second = try await store.exchange([ImageMessages.message("b", [images[0], images[1]])], in: Self.new)
+            _ = try await archive.add([ImageMessages.message("c", [images[1], images[2]])], to: Self.new)
+            #expect(try await processes.attachments().count == 3)
+
+            guard let last = try await archive.lastMessage(of: Self.new) else { throw TestFailure("no item") }
+            #expect(try await archive.replace(last, of: Self.new, by: nil))
+            #expect(try await processes.attachments() == [["app", "2000"], ["app", "2001"]])
+            guard let record = try await store.findReply(second.id) else { throw TestFailure("no reply") }
+            try await archive.remove(record)
+            #expect(try await processes.attachments() == [["app", "2000"]])
+            let opened = try await store.open([ImageMessages.message("d", [images[2]])], in: Self.new)
+            #expect(try await processes.attachments().count == 2)
+            #expect(try await store.withdraw(opened.id, in: Self.new))
+            #expect(try await processes.attachments() == [["app", "2000"]])
+            // The first message has its image.
+            let next = try await store.open([ModelMessage(role: "user", content: "e")], in: Self.new)
+            let first = ImageMessages.json([ImageMessages.message("a", [images[0]])])
+            #expect(next.history.messages.json.array.starts(with: first))
+        }
+    }
+
+    /// The images of a removed message are not searched in a long conversation.
+    @Test(arguments: [(0, 2), (1, 1)])
+    func imagesOfALongConversationStay(limit: Int, remaining: Int) async throws {
+        try await StoreProcesses.run { processes in
+            let archive = processes.archive()
+            try await processes.largeStore().exchange(
+                [ImageMessages.message("a", [ImageMessages.image(0, size: 2_000)])], in: Self.new)
+            _ = try await archive.add([ImageMessages.message("b", [ImageMessages.image(1, size: 2_001)])], to: Self.new)
+            let key = Self.new.text
+            try await processes.sql(
+                """
+                BEGIN; SET LOCAL chatterd.owner = '*'; DELETE FROM chatts WHERE appid = '\(key)' AND seq > 1;
+                UPDATE chatterd_conversations SET revision = revision + 1, base = revision + 1 WHERE appid = '\(key)';
+                SELECT FROM chatterd_release('\(key)', \(limit)); COMMIT
+                """)
+            #expect(try await processes.attachments().count == remaining)
+        }
+    }
+
     /// A prompt with the image comes while the last conversation with it is being removed, before the commit of the removal.
     @Test func imageThatComesBackDuringItsRemovalIsKept() async throws {
         try await StoreProcesses.run { processes in

@@ -69,6 +69,7 @@ struct ScopedStatements {
             CatalogueStatements.search(key, for: "a", after: 0, rows: 200, bytes: 1 << 20).bound,
             CatalogueStatements.keys(of: list, after: nil).bound,
             RequestStatements.options(of: turn, id: reply).bound, RequestStatements.prompts(of: turn, id: reply).bound,
+            RequestStatements.repeated(HistoryDigest(high: 1, low: 2)).bound,
             RequestStatements.find([], of: key.owner, key: nil, name: nil).bound,
             ReplyStatements.ownership(of: turn, id: reply, by: process).bound,
             SettlementStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
@@ -92,6 +93,7 @@ struct ScopedStatements {
             ConversationRow(
                 seq: number, kind: .message, after: nil, time: 0, role: [], content: [], thinking: [], extras: []))
         return [
+            GroupStatements.open([opening], sizes: [1], owner: process, limit: 1 << 30).bound,
             ConversationStatements.openTurn(opening, owner: process, size: 1, limit: 1 << 30).bound,
             ConversationStatements.openNamedTurn(
                 opening, owner: process, keyLifetime: .seconds(1), size: 1, limit: 1 << 30
@@ -106,6 +108,7 @@ struct ScopedStatements {
             ItemStatements.add(messages, to: key, limit: 1 << 30).bound,
             ImportStatements.add(columns, nil, to: key, after: number, count: 1, from: nil).bound,
             AttachmentStatements.attach(Attachments(), to: key, limit: 0).bound,
+            AttachmentStatements.release(in: key).bound,
             AttachmentStatements.hold(of: key).bound,
             AttachmentStatements.share(from: key, with: target).bound,
         ]
@@ -121,6 +124,10 @@ struct ScopedStatements {
             ReplyStatements.close(runningTurn, with: reply(behind: ReplyPosition()), history: nil, owner: process)
                 .bound,
             ReplyStatements.close(runningTurn, with: reply(behind: position), history: nil, owner: process).bound,
+            GroupStatements.close(
+                [GroupStatements.End(turn: runningTurn, reply: reply(behind: ReplyPosition()), history: nil)],
+                owner: process
+            ).bound,
             SettlementStatements.closeCut(runningTurn, id: running, owner: process, attempt: 1).bound,
             SettlementStatements.settleTurn(
                 runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true

@@ -77,6 +77,13 @@ import Testing
                 await relayCode {
                     _ = try await catalogue.create(Self.key(nil, "new"), title: nil, messages: large)
                 } == .textFull)
+            // Thoughts and calls count, too.
+            let thoughts = [ModelMessage(role: "assistant", content: "", extras: #""thinking":"\#(text(20_000))""#)]
+            #expect(await relayCode { _ = try await archive.add(thoughts, to: bob) } == .textFull)
+            #expect(
+                await relayCode {
+                    _ = try await catalogue.create(Self.key(nil, "new"), title: nil, messages: thoughts)
+                } == .textFull)
             let file = try await archive.exported(ada)
             #expect(
                 await relayCode {

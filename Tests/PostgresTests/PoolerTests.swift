@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func pipelinedBatchesAreTransactionsOfTheirOwn() async throws {
+    @Test func batchesAreSentOneAfterTheOtherAndAreTransactionsOfTheirOwn() async throws {
         try await withPooledPool {
             $0.connections = 1
         } _: { pool in

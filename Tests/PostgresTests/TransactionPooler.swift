@@ -4,6 +4,9 @@ import Glibc
 /// A pooler like PgBouncer in transaction mode: between two transactions of a client it discards the state of the session, and it invents
 /// the process numbers that clients get.
 ///
+/// It ends a client that sends before its transaction is answered. PgBouncer would pass the first half of such a message to the session,
+/// and could lend the session to another client then.
+///
 /// It supports no password and no TLS.
 final class TransactionPooler: Sendable {
     private let listener: BoundPort
@@ -71,6 +74,10 @@ final class TransactionPooler: Sendable {
             while var message = server.next() {
                 // BackendKeyData begins with the process number.
                 if message[0] == UInt8(ascii: "K") { message[5] ^= 0x40 }
+                guard message[0] != UInt8(ascii: "Z") || !client.hasInput else {
+                    client.close()
+                    return false
+                }
                 client.send(message)
                 guard message[0] == UInt8(ascii: "Z") else { continue }
                 return message[5] != UInt8(ascii: "I") || discardAll()
@@ -105,6 +112,9 @@ private final class MessageStream {
     func close() {
         connection.close()
     }
+
+    /// Whether the peer has sent more than the messages that were taken.
+    var hasInput: Bool { !buffer.isEmpty || connection.hasInput }
 
     /// The next whole message; `nil` when the connection has ended. A startup message has no type.
     func next(isTyped: Bool = true) -> [UInt8]? {

@@ -73,6 +73,11 @@ import Testing
                     && (refused.json["error"] as? [String: Any])?["param"] as? String == "metadata.color")
             let long = String(repeating: "x", count: 513)
             let many = (0..<17).map { "\"\($0)\":\"a\"" }.joined(separator: ",")
+            for count in [17, 300] {
+                let pairs = (0..<count).map { "\"\($0)\":\"a\"" }.joined(separator: ",")
+                let tooMany = try create(stage, "{\"metadata\":{\(pairs)}}")
+                #expect(tooMany.status == 400 && tooMany.text.contains("more than 16 members"), "\(tooMany.text)")
+            }
             for pairs in ["\"a\":\"\(long)\"", "\"\(long.prefix(65))\":\"a\"", many, "\"title\":\"\(long)\""] {
                 #expect(try create(stage, "{\"metadata\":{\(pairs)}}").status == 400, "\(pairs)")
             }
@@ -93,6 +98,12 @@ import Testing
             #expect(copied.status == 201, "\(copied.text)")
             let copy = try stage.send("GET", "\(Self.path)/copy", fields: Self.app)
             #expect(copy.json["metadata"] as? [String: String] == pairs, "\(copy.text)")
+            let file = try stage.send("GET", "/conversations/\(id)/export?appID=shop")
+            let imported = try RawClient.post(
+                port: stage.port, "/conversations/again/import?appID=shop", json: file.text)
+            #expect(imported.status == 201, "\(imported.text)")
+            let again = try stage.send("GET", "\(Self.path)/again", fields: Self.app)
+            #expect(again.json["metadata"] as? [String: String] == pairs, "\(again.text)")
             let changed = try post(stage, "\(Self.path)/\(id)", #"{"metadata":{"color":"red","none":null}}"#)
             #expect(changed.json["metadata"] as? [String: String] == ["color": "red"], "\(changed.text)")
             #expect(try stage.send("GET", "\(Self.path)/\(id)", fields: Self.app).text == changed.text)
@@ -225,6 +236,22 @@ import Testing
             let added = try add(stage, id, item)
             #expect(added.status == 200)
             #expect(try ids(list(stage, id)).contains(try #require(ids(added).first)))
+        }
+    }
+
+    @Test func itemsAreAddedAfterTheReplyOfADeadProcess() async throws {
+        try await onStage { stage in
+            let id = try #require(try create(stage, "").json["id"] as? String)
+            _ = try stage.cluster.query(
+                """
+                INSERT INTO chatts (appid, seq, turn, name, message, state, id, model, attempt, holder, floor) VALUES
+                    (E'shop\\x1f\\x1f\(id)', 1, 2, 'user', 'Hi', 'prompt', gen_random_uuid(), NULL, NULL, NULL, 0),
+                    (E'shop\\x1f\\x1f\(id)', 2, 2, 'assistant', '', 'streaming', gen_random_uuid(), 'tiny', 1,
+                        '00000000-0000-0000-0000-000000000000', 0)
+                """, database: stage.database)
+            let added = try add(stage, id, #"{"role":"user","content":"More"}"#)
+            #expect(added.status == 200, "\(added.text)")
+            #expect(try ids(list(stage, id)) == ids(added))
         }
     }
 

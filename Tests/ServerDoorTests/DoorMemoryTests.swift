@@ -426,6 +426,52 @@ import Testing
         }
     }
 
+    @Test func repetitionOfALibraryGetsTheReplyOfTheFirstRequest() async throws {
+        let upstream = try ScriptedUpstream { request in
+            request.messages.last?.last == "fail" ? .error(500, "no") : .answer(["answer \(request.number)"])
+        }
+        try await onStage(upstream: upstream.url, environment: [.failoverAttempts: "0"]) { stage in
+            func ask(_ text: String, _ count: Int, _ app: String = "shop") throws -> HTTPExchange {
+                try self.ask(
+                    stage, Self.completions, [["user", text]],
+                    fields: [("X-App-ID", app), ("X-Stainless-Retry-Count", "\(count)")])
+            }
+            let first = try ask("hi", 0)
+            let again = try ask("hi", 1)
+            #expect(first.status == 200 && again.text.contains("answer 0"), "\(again.text)")
+            #expect(again["Location"] == first["Location"])
+            #expect(again["X-Conversation-ID"] == first["X-Conversation-ID"])
+            // Another client with the same words, another owner, other words.
+            let others = [try ask("hi", 0), try ask("hi", 1, "other"), try ask("Hi", 1)]
+            #expect(Set((others + [first]).map { $0["Location"] }).count == 4)
+            #expect(upstream.requests.count == 4)
+            let failed = try ask("fail", 0)
+            #expect(failed.status >= 500, "\(failed.text)")
+            let count = upstream.requests.count
+            #expect(try ask("fail", 1).status >= 500 && upstream.requests.count > count)
+        }
+    }
+
+    @Test func repetitionOfALibraryIsAnsweredByTheReplyThatRuns() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream.answering("One", then: " two", behind: gate)
+        try await onStage(upstream: upstream.url) { stage in
+            let fields = Self.app + [("X-Stainless-Retry-Count", "0")]
+            let body = #"{"model":"tiny","stream":true,"messages":[{"role":"user","content":"hi"}]}"#
+            let client = try RawClient(port: stage.port)
+            client.post(Self.completions, json: body, fields: fields)
+            let head = try client.readHead()
+            let other = try stage.startAnother()
+            let repeating = try RawClient(port: other.port)
+            repeating.post(Self.completions, json: body, fields: Self.app + [("X-Stainless-Retry-Count", "2")])
+            #expect(try repeating.readHead()["Location"] == head["Location"])
+            gate.open()
+            #expect(String(decoding: repeating.readBody(), as: UTF8.self).contains(" two"))
+            #expect(upstream.requests.count == 1)
+            try other.stop()
+        }
+    }
+
     @Test(arguments: ["/api/chat", completions])
     func messageOfTheSystemWithMoreThanTextIsSent(_ path: String) async throws {
         let upstream = try counting()

@@ -107,7 +107,10 @@ import Testing
                 #expect(try stage.send("GET", "/v1/models/\(name)").status == 404, "\(name)")
             }
             #expect(try stage.send("GET", "/v1/models/tiny/").status == 200)
-            let doubled = try stage.send("GET", "//v1/models")
+            for path in ["//v1/models/tiny", "/v1//models/tiny", "///v1///models/hf.co/a/b"] {
+                #expect(try stage.send("GET", path).status == 200, "\(path)")
+            }
+            let doubled = try stage.send("GET", "/v1/models//tiny")
             #expect(doubled.status == 404 && doubled.text.contains("two slashes in a row"), "\(doubled.text)")
             #expect((doubled.json["error"] as? [String: Any])?["code"] as? String == "not_found")
         }

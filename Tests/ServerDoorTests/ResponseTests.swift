@@ -210,6 +210,20 @@ import Testing
         }
     }
 
+    @Test func repeatedBackgroundRequestGetsTheSameFields() async throws {
+        let upstream = try ScriptedUpstream { _ in [UpstreamStep].answer(["Hello"]) }
+        try await onStage(upstream: upstream.url) { stage in
+            let fields = Self.identity + [("Idempotency-Key", "one")]
+            let answers = try (0..<2).map { _ in
+                try ask(stage, #""input":"Hi","background":true"#, fields: fields)
+            }
+            #expect(answers[0].json["id"] as? String == answers[1].json["id"] as? String)
+            for name in ["Location", "X-Conversation-ID"] {
+                #expect(answers[0][name] != nil && answers[0][name] == answers[1][name], "\(name)")
+            }
+        }
+    }
+
     @Test func anyResponseIsCancelled() async throws {
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
         try await onStage(upstream: upstream.url) { stage in

@@ -155,6 +155,12 @@ public final class TCPConnection: Sendable {
         return got == 0 ? .end : .reset
     }
 
+    /// Whether bytes have arrived that were not received yet.
+    public var hasInput: Bool {
+        var count: Int32 = 0
+        return ioctl(current, UInt(FIONREAD), &count) == 0 && count > 0
+    }
+
     /// Waits until the peer closes or resets the connection, without reading; returns `false` if a gate opened first.
     public func waitForPeerClose(unless gates: [Gate] = [], upTo seconds: Double = testTimeout) -> Bool {
         // POLLRDHUP: the name needs _GNU_SOURCE.

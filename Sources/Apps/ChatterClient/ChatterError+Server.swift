@@ -4,6 +4,12 @@ extension ChatterError {
     /// The error of a response that is not a success.
     init(status: Int, retryAfter: Int?, body: [UInt8]) {
         let body = try? JSON.decode(ErrorBody.self, from: body)
+        guard body?.code != nil || Self.proxyStatuses.contains(status) else {
+            let text = body.map { " Its text: \($0.error)" } ?? ""
+            self = .malformed(
+                "The server at this address is probably no chatterd: it answered with the status \(status).\(text)")
+            return
+        }
         let code = body?.code ?? "http_\(status)"
         self.init(
             ServerError(
@@ -12,6 +18,9 @@ extension ChatterError {
                 retryAfter: retryAfter.flatMap { Duration(retryAfter: $0) }, reply: body?.reply),
             status: status)
     }
+
+    /// What a proxy before a chatterd answers by itself.
+    private static let proxyStatuses = [401, 403, 407, 408, 413, 414, 429, 431, 500, 502, 503, 504]
 
     /// The error of an `error` event.
     init(event: ErrorBody) {

@@ -1,4 +1,7 @@
 /// The reason why a request has no result. Each case is one thing to show to a user; `message` is a sentence for it.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum ChatterError: Error, Sendable, Hashable {
     /// The address is not a URL of a server.
     case invalidURL(String)

@@ -34,11 +34,12 @@ public struct ProviderCourse: Sendable {
                 throw .connectionLost("The model's server started its answer over. Ask again.")
             }
             return []
+        case .waiting: return []
         case .finished(let end):
             switch end.reason {
             case .stop, .toolCalls: break
             case .stopped: throw .cancelled
-            case .length, .contentFilter: throw .incomplete(end.reason)
+            default: throw .incomplete(end.reason)
             }
             guard let usage = end.usage else { return [] }
             return [

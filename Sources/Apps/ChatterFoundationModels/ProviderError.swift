@@ -24,3 +24,16 @@ public enum ProviderError: Error, Sendable, Hashable {
         }
     }
 }
+
+extension LLMError {
+    /// The error of this library for one of FoundationModels.
+    public init(_ error: ProviderError) {
+        switch error {
+        case .contextSizeExceeded(let text): self = .contextTooLong(text)
+        case .rateLimited(let text, let delay): self = .rateLimited(text, retryAfter: delay)
+        case .refusal(let text), .guardrailViolation(let text): self = .refused(text)
+        case .cancelled: self = .cancelled
+        case .other(let error): self = error
+        }
+    }
+}

@@ -92,6 +92,8 @@ struct WatchedTool<Base: Tool>: Tool {
     let base: Base
     let failures: ToolFailures
 
+    static var parameters: Schema { Base.parameters }
+
     var name: String { base.name }
     var description: String { base.description }
 

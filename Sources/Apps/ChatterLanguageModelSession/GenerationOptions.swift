@@ -14,12 +14,12 @@ public struct GenerationOptions: Sendable, Hashable {
         /// Always the most probable one.
         public static var greedy: SamplingMode { SamplingMode(kind: .greedy, seed: nil) }
 
-        /// Among the most probable ones, by their number. The request's members are `top_k` and `seed`, which some servers refuse.
+        /// Among the most probable ones, by their number. The request has them as `top_k` and `seed`, which some servers refuse.
         public static func random(top count: Int, seed: UInt64? = nil) -> SamplingMode {
             SamplingMode(kind: .top(count), seed: seed)
         }
 
-        /// Among the most probable ones that together have this probability. A seed is the request's member `seed`.
+        /// Among the most probable ones that together have this probability. The request has the seed as `seed`.
         public static func random(probabilityThreshold: Double, seed: UInt64? = nil) -> SamplingMode {
             SamplingMode(kind: .probability(probabilityThreshold), seed: seed)
         }
@@ -42,13 +42,11 @@ public struct GenerationOptions: Sendable, Hashable {
             temperature: temperature, maximumTokens: maximumResponseTokens, toolFailure: .fail)
         switch sampling?.kind {
         case .greedy: options.samplingMode = .greedy
-        case .top(let count): options.backendOptions.append(.init("top_k", .integer(count)))
+        case .top(let count): options.topK = count
         case .probability(let value): options.samplingMode = .topP(value)
         case nil: break
         }
-        if let seed = sampling?.seed {
-            options.backendOptions.append(.init("seed", .integer(Int(clamping: seed))))
-        }
+        options.seed = sampling?.seed.map { Int(clamping: $0) }
         return options
     }
 }

@@ -18,7 +18,8 @@ actor ResponseCourse<Content: Generable> {
         self.schema = schema
         let events = session.session.events(
             replyingTo: prompt, returning: Content.self, options: options.replyOptions)
-        pull = { try await events.nextElement() }
+        var iterator = events.makeAsyncIterator()
+        pull = { try await iterator.next() }
     }
 
     deinit {

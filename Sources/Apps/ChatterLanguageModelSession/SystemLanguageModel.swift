@@ -1,3 +1,4 @@
+import ChatterFoundationModels
 import ChatterdBasics
 
 #if canImport(FoundationEssentials)
@@ -10,7 +11,7 @@ import ChatterdBasics
 ///
 ///     SystemLanguageModel.use(try OllamaLLM(model: "llama3.2"))
 ///
-/// Before, the model is unavailable: this library has no model of a device.
+/// Before, it is the model of the device (`SystemLLM`), which is unavailable where FoundationModels is missing.
 public final class SystemLanguageModel: Sendable {
     /// What a model is made for. It has no effect here.
     public enum UseCase: Sendable, Hashable {
@@ -52,14 +53,21 @@ public final class SystemLanguageModel: Sendable {
         given = llm
     }
 
-    /// The model itself, which knows whether its server can answer: `await model.llm.availability`. Without one it answers
-    /// `LLMError.unavailable`.
-    public var llm: any LLM { named ?? FallbackLLM() }
+    /// The model itself, which knows whether its server can answer: `await model.llm.availability`.
+    public var llm: any LLM { named ?? SystemLLM() }
 
     private var named: (any LLM)? { given ?? Self.used.withLock { $0 } }
 
-    /// Whether the app has named a model. Its server is not asked.
-    public var availability: Availability { named == nil ? .unavailable(.deviceNotEligible) : .available }
+    /// Whether the app has named a model, whose server is not asked; otherwise whether the model of the device can answer.
+    public var availability: Availability {
+        guard named == nil else { return .available }
+        return switch SystemLLM().availability {
+        case .available: .available
+        case .unavailable(.deviceNotSupported): .unavailable(.deviceNotEligible)
+        case .unavailable(.notEnabled): .unavailable(.appleIntelligenceNotEnabled)
+        default: .unavailable(.modelNotReady)
+        }
+    }
 
     public var isAvailable: Bool { availability == .available }
 

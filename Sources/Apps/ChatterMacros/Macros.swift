@@ -16,9 +16,8 @@
 /// or `value` for one without a label.
 ///
 /// - Parameter description: what the type means, for the model.
-@attached(
-    extension, conformances: ChatterModels.Generable, names: named(schema), named(init(from:)), named(generableContent),
-    named(Partial))
+@attached(member, names: named(schema), named(Partial))
+@attached(extension, conformances: ChatterModels.Generable, names: named(init(from:)), named(generableContent))
 public macro Generable(description: String? = nil) =
     #externalMacro(module: "ChatterdMacroPlugin", type: "Generable")
 

@@ -5,7 +5,7 @@ import Glibc
 /// The program `chatter`.
 public enum TerminalProgram {
     /// The version of the program.
-    static let version = "0.1.0"
+    static let version = "0.2.0"
 
     /// Runs the command of the arguments, and exits with its status. Call it on the first thread of the process.
     public static func main(_ arguments: [String], environment: [String: String]) -> Never {

@@ -102,6 +102,8 @@ public struct Router: Sendable {
         var allow: String { Router.allow(handlers.map(\.method)) }
     }
 
+    /// The first segments of paths below the base URLs of clients.
+    private var bases: [String] = []
     private var exact: [ExactText: Resource] = [:]
     private var parameterized: [Resource] = []
 
@@ -128,6 +130,12 @@ public struct Router: Sendable {
         }
     }
 
+    /// Has further slashes before and behind a first segment mean one: clients with a slash at the end of their base URL send them, `//v1/models`
+    /// or `/v1//models`. Elsewhere an empty segment stands for a name that is missing.
+    public mutating func addBase(_ segment: String) {
+        if !bases.contains(segment) { bases.append(segment) }
+    }
+
     func match(_ method: Method, _ target: Target) -> Match {
         guard target.form != .asterisk else {
             let methods = (exact.values.map(\.handlers) + parameterized.map(\.handlers)).joined().map(\.method)
@@ -150,8 +158,22 @@ public struct Router: Sendable {
                 return match(method, resource, parameters: resource.texts(in: target))
             }
         }
-        if path.hasDoubledSlash { return .doubledSlash }
+        if path.hasDoubledSlash {
+            return withoutFurtherSlashes(target, for: method).map { match(method, $0) } ?? .doubledSlash
+        }
         return repeatedSegment(of: path).map { Match.repeatedSegment($0) } ?? .notFound
+    }
+
+    /// The target without further slashes around the first segment; `nil` if there are none, or the segment is not below a base URL.
+    private func withoutFurtherSlashes(_ target: Target, for method: Method) -> Target? {
+        let slash = UInt8(ascii: "/")
+        let path = target.rawPath.utf8.drop { $0 == slash }
+        let first = path.prefix { $0 != slash }
+        guard bases.contains(where: { $0.utf8.elementsEqual(first) }) else { return nil }
+        let rest = path[first.endIndex...]
+        let single = "/\(Substring(first))\(rest.isEmpty ? "" : "/")\(Substring(rest.drop { $0 == slash }))"
+        guard single.utf8.count < target.rawPath.utf8.count else { return nil }
+        return try? Target(single + (target.query.map { "?" + $0 } ?? ""), for: method)
     }
 
     /// The first segment of a path, if the path goes on with the same one and further ones, and a pattern begins with it.

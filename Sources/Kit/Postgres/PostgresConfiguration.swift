@@ -4,7 +4,8 @@ public struct PostgresConfiguration: Sendable {
     public var target: ConnectionTarget
     /// The maximum number of connections of one pool.
     public var connections = 4
-    /// The maximum number of unanswered batches on one connection. Further batches wait for the first connection that is free.
+    /// The maximum number of unanswered batches on one connection; behind a pooler it is 1. Further batches wait for the first connection
+    /// that is free.
     public var pipelineDepth = 16
     /// The maximum number of unanswered and waiting batches in one pool. Further batches are `overloaded`.
     public var maximumWaiting = 1_000

@@ -169,9 +169,9 @@ public final class PostgresPool: @unchecked Sendable {
     /// them, unless another connection is on its way.
     private func leastLoaded() -> PostgresConnection? {
         var best: PostgresConnection?
-        var least = configuration.pipelineDepth
+        var least = Int.max
         var hasStalled = false
-        for connection in connections where !connection.isRetired && connection.load < least {
+        for connection in connections where connection.acceptsBatch && connection.load < least {
             if connection.isStalled {
                 hasStalled = true
             } else {
@@ -180,7 +180,7 @@ public final class PostgresPool: @unchecked Sendable {
             }
         }
         guard best == nil, hasStalled, connecting == 0, !canConnect else { return best }
-        return connections.filter { !$0.isRetired && $0.load < configuration.pipelineDepth }.min { $0.load < $1.load }
+        return connections.filter(\.acceptsBatch).min { $0.load < $1.load }
     }
 
     /// Whether batches go to the other pool at once: there is no connection, and the last attempt to open one failed.

@@ -41,6 +41,7 @@ extension Migration {
                 name: "0024_histories", sql: String(decoding: PackageResources._024_histories_sql, as: UTF8.self)),
             Migration(name: "0025_singles", sql: String(decoding: PackageResources._025_singles_sql, as: UTF8.self)),
             Migration(name: "0026_metadata", sql: String(decoding: PackageResources._026_metadata_sql, as: UTF8.self)),
+            Migration(name: "0027_release", sql: String(decoding: PackageResources._027_release_sql, as: UTF8.self)),
         ]
     }
 }

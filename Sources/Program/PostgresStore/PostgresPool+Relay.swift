@@ -12,6 +12,15 @@ extension PostgresPool {
     public func runForRelay(
         _ transaction: Transaction, attempts: Int = 1, otherwise code: RelayError.Code = .internal
     ) async throws(RelayError) -> Transaction.Results {
+        do throws(PostgresError) {
+            return try await run(transaction, attempts: attempts)
+        } catch {
+            throw RelayError(error, otherwise: code)
+        }
+    }
+
+    /// Runs a transaction, and repeats it as `runForRelay` does.
+    func run(_ transaction: Transaction, attempts: Int) async throws(PostgresError) -> Transaction.Results {
         var left = attempts
         while true {
             left -= 1
@@ -19,8 +28,6 @@ extension PostgresPool {
                 return try await run(transaction)
             } catch  where (error.code == .uniqueViolation || error.code == .serializationFailure) && left > 0 {
                 continue
-            } catch {
-                throw RelayError(error, otherwise: code)
             }
         }
     }

@@ -59,6 +59,26 @@ struct IncrementalJSONTests {
         #expect(error?.code == .invalidUTF8)
     }
 
+    @Test(arguments: [1, 16, 17, 1_000]) func lastOfTwoMembersWithOneNameCounts(_ count: Int) throws {
+        let names = (0..<count).map { "m\($0)" }
+        let text =
+            "{" + (names + names).enumerated().map { #""\#($0.element)":\#($0.offset)"# }.joined(separator: ",") + "}"
+        var parser = IncrementalJSON()
+        try parser.receive(text.utf8.dropLast())
+        try parser.receive(",\"m0\":\"begun".utf8)
+        #expect(parser.value?["m0"] == .unfinishedString("begun"))
+        let content = try StructuredContent(json: text)
+        #expect(
+            content
+                == .object(names.enumerated().map { StructuredContent.Member($0.element, .integer(count + $0.offset)) })
+        )
+    }
+
+    @Test(arguments: ["-", "+1", "00", "-01", ".5", "1.e1", "1e+", "1ee1", "1.1.1", "--1", "1-1", "0x1"])
+    func formThatIsNoNumberIsRefused(_ text: String) {
+        #expect(throws: JSONFault.self) { try StructuredContent(json: "[\(text)]") }
+    }
+
     @Test func faultStays() throws {
         var parser = IncrementalJSON()
         #expect(throws: JSONFault.self) { try parser.receive("[1,]".utf8) }

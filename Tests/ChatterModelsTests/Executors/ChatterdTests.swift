@@ -79,11 +79,13 @@ import Testing
         let server = try ScriptedUpstream(
             steps("r1", call), steps("r2", text("Sunny.")), steps("r3", text(json)))
         let session = try llm(server).makeSession(tools: [WeatherTool()])
-        let options = LLMReplyOptions(maximumTokens: 5, backendOptions: [StructuredContent.Member("keep_alive", "5m")])
+        let options = LLMReplyOptions(
+            maximumTokens: 5, topK: 40, seed: 7, backendOptions: [StructuredContent.Member("keep_alive", "5m")])
         let report = try await session.reply(to: "Weather?", returning: WeatherReport.self, options: options)
         #expect(report.content.temperature == 72)
         let bodies = server.requests.map { String(decoding: $0.body, as: UTF8.self) }
-        #expect(bodies[0].contains(#""name":"WeatherTool""#) && bodies[0].contains(#""options":{"num_predict":5}"#))
+        #expect(bodies[0].contains(#""name":"WeatherTool""#))
+        #expect(bodies[0].contains(#""options":{"top_k":40,"seed":7,"num_predict":5}"#))
         #expect(bodies[0].contains(#""keep_alive":"5m""#) && !bodies[0].contains(#""format""#))
         #expect(server.requests[1].messages == [["tool", "72°F, sunny in Rome"]])
         // The members of the schema are in the order in which they are declared.
@@ -91,6 +93,74 @@ import Testing
             bodies[2].contains(#""format":"# + WeatherReport.schema.jsonSchema().json)
                 && !bodies[2].contains(#""tools""#))
         #expect(server.requests.map { $0.json["parent"] as? String } == [nil, "r1", "r2"])
+    }
+
+    @Test func cancelledReplyIsStoppedOnTheServer() async throws {
+        let begun = Gate()
+        let head = [
+            ("Content-Type", "text/event-stream"), ("Location", "/replies/r1"), ("Transfer-Encoding", "chunked"),
+        ]
+        let server = try ScriptedUpstream { request in
+            guard request.method == "POST" else { return .plain(200, #"{"state":"cancelled"}"#) }
+            return [.head(200, head), .chunk("id: 1\ndata: \(text("Half"))\n\n"), .open(begun), .stall]
+        }
+        let session = try llm(server).makeSession()
+        let task = Task { try await session.reply(to: "Hi") }
+        _ = try await blocking { begun.wait() }
+        task.cancel()
+        await #expect(throws: LLMError.cancelled) { try await task.value }
+        let requests = try await blocking { try server.waitForRequests(2) }
+        #expect(requests[1].method == "DELETE" && requests[1].path == "/replies/r1")
+    }
+
+    @Test func serverIsToldWhatBecomesOfAnAnswerWithoutReader() async throws {
+        let server = try ScriptedUpstream(steps("r1", text("A")), steps("r2", text("B")), steps("r3", text("C")))
+        let client = try ChatterClient(url: server.url, credential: .app("tests"))
+        _ = try await ChatterdLLM(client: client).makeSession().reply(to: "Hi")
+        let llm = ChatterdLLM(client: client, onDisconnect: .cancel, onInterrupt: .regenerate)
+        _ = try await llm.makeSession().reply(to: "Hi")
+        let option = StructuredContent.Member("on_disconnect", "finish")
+        _ = try await llm.makeSession().reply(to: "Hi", options: LLMReplyOptions(backendOptions: [option]))
+        #expect(server.requests[0].json["on_disconnect"] as? Int == 120)
+        #expect(server.requests.dropFirst().map { $0.json["on_disconnect"] as? String } == ["cancel", "finish"])
+        #expect(
+            server.requests.map { $0.json["on_interrupt"] as? String } == ["close", "regenerate", "regenerate"])
+    }
+
+    @Test func queueAndLostConnectionsAreEvents() async throws {
+        let head = [
+            ("Content-Type", "text/event-stream"), ("Location", "/replies/r1"), ("Transfer-Encoding", "chunked"),
+        ]
+        let queue = #"{"queue":{"upstream":"a","position":2,"length":3}}"#
+        let beginning: [UpstreamStep] = [
+            .head(200, head), .chunk("event: queue\ndata: \(queue)\n\nid: 1\ndata: \(text("Hel"))\n\n"), .close,
+        ]
+        let server = try ScriptedUpstream(probing: { _ in steps("r1", text("lo")) }, { _ in beginning })
+        let client = try ChatterClient(
+            url: server.url, credential: .app("tests"), retries: RetryPolicy(first: .milliseconds(1)))
+        var events: [String] = []
+        for try await event in ChatterdLLM(client: client).makeSession().events(replyingTo: "Hi") {
+            switch event {
+            case .waiting(.queued(let position, let length)): events.append("\(position) of \(length)")
+            case .waiting(.connectionLost): events.append("lost")
+            case .waiting(.resumed): events.append("resumed")
+            case .textDelta(let text): events.append(text)
+            default: break
+            }
+        }
+        #expect(events == ["2 of 3", "Hel", "lost", "resumed", "lo"])
+    }
+
+    @Test func endOfTheModelServerReachesTheApp() async throws {
+        func end(_ members: String) -> [UpstreamStep] {
+            steps("r", #"{"message":{"content":"No."},"done":true,"done_reason":"stop",\#(members)}"#)
+        }
+        let server = try ScriptedUpstream(
+            end(#""finish_reason":"content_filter""#), end(#""finish_reason":"other""#), end(#""refusal":true"#))
+        let llm = try llm(server, conversation: "c")
+        #expect(try await llm.reply(to: "Hi").reason == .contentFilter)
+        #expect(try await llm.reply(to: "Hi").reason == GenerationEnd.Reason(rawValue: "other"))
+        await #expect(throws: LLMError.refused("No.")) { try await llm.reply(to: "Hi") }
     }
 
     @Test func conversationOfASingleCallIsDeleted() async throws {

@@ -118,6 +118,39 @@ import Testing
         try await blocking { _ = try server.waitForClose(of: request) }
     }
 
+    @Test func fiftyAnswersAtOnceAreWhole() async throws {
+        let peer = WirePeer.ollama
+        let server = try ScriptedUpstream { request in
+            let name = request.json["messages"].map { "\($0)".filter(\.isNumber) } ?? ""
+            return peer.steps(peer.answer(["Number ", name]))
+        }
+        let llm = try peer.llm(url: server.url)
+        let answers = try await withThrowingTaskGroup(of: (Int, String).self) { group in
+            for number in 0..<50 {
+                group.addTask { (number, try await llm.reply(to: "\(number)").content) }
+            }
+            return try await group.reduce(into: [:]) { $0[$1.0] = $1.1 }
+        }
+        #expect(answers == Dictionary(uniqueKeysWithValues: (0..<50).map { ($0, "Number \($0)") }))
+    }
+
+    @Test(arguments: [WirePeer.ollama, .openAI]) func endOfAServerReachesTheApp(_ peer: WirePeer) async throws {
+        let server = try ScriptedUpstream(
+            peer.steps(peer.answer(["Hi"], reason: "length")),
+            peer.steps(peer.answer(["Hi"], reason: "content_filter")),
+            peer.steps(peer.answer(["Hi"], reason: "insufficient_system_resource")),
+            peer.steps(peer.answer([#"{"value":1}"#], reason: "eos_token")),
+            peer.steps(peer.answer([#"{"value":1}"#], reason: "content_filter")))
+        let llm = try peer.llm(url: server.url)
+        #expect(try await llm.reply(to: "Hi").reason == .length)
+        #expect(try await llm.reply(to: "Hi").reason == .contentFilter)
+        #expect(try await llm.reply(to: "Hi").reason.rawValue == "insufficient_system_resource")
+        #expect(try await llm.reply(to: "Hi", returning: Int.self).content == 1)
+        await #expect(throws: LLMError.incomplete(.contentFilter)) {
+            try await llm.reply(to: "Hi", returning: Int.self)
+        }
+    }
+
     @Test func serverThatDoesNotAnswerIsUnavailable() async throws {
         // Nothing listens at the port of a server that has gone.
         let server = try ScriptedUpstream([])

@@ -32,6 +32,45 @@ import Testing
             second.requests.first?.transcript.map(\.text) == ["My name is Alice", "Hello Alice!", "What's my name?"])
     }
 
+    /// A transcript as the library before 0.2 stored it.
+    private static let oldTranscript =
+        #"{"messages":[{"system":{"_0":{"chunks":[{"text":{"_0":"s"}}]}}},{"user":{"_0":{"chunks":[{"text":{"_0":"t"}},{"image":{"_0":{"base64":"aGk=","mediaType":"image\/png"}}}]}}},{"ai":{"_0":{"chunks":[{"toolCall":{"_0":{"id":"1","toolName":"f","arguments":"{\"z\":1}"}}}],"reasoning":"r","id":"i"}}},{"toolOutput":{"_0":{"id":"1","toolName":"f","chunks":[{"structured":{"_0":"true"}}],"isError":true}}}]}"#
+
+    @Test func transcriptOfAnOlderVersionIsReadable() throws {
+        let transcript = try JSONDecoder().decode(Transcript.self, from: Data(Self.oldTranscript.utf8))
+        #expect(
+            transcript.messages == [
+                .system("s"), .user(UserMessage(Prompt(chunks: [.text("t"), .image(ImageContent(base64: "aGk="))]))),
+                .ai(
+                    AIMessage(
+                        "", toolCalls: [ToolCall(id: "1", toolName: "f", arguments: ["z": 1])], reasoning: "r", id: "i")
+                ),
+                .toolOutput(ToolOutput(id: "1", toolName: "f", StructuredContent.bool(true), isError: true)),
+            ])
+    }
+
+    @Test func storedTranscriptHasAVersionAndNamesOfItsOwn() throws {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        let old = try JSONDecoder().decode(Transcript.self, from: Data(Self.oldTranscript.utf8))
+        #expect(
+            String(decoding: try encoder.encode(old), as: UTF8.self)
+                == #"{"messages":[{"chunks":[{"text":"s","type":"text"}],"role":"system"},{"chunks":[{"text":"t","type":"text"},{"base64":"aGk=","mediaType":"image/png","type":"image"}],"role":"user"},{"chunks":[{"arguments":"{\"z\":1}","id":"1","toolName":"f","type":"toolCall"}],"id":"i","reasoning":"r","role":"ai"},{"chunks":[{"json":"true","type":"structured"}],"id":"1","isError":true,"role":"toolOutput","toolName":"f"}],"version":1}"#
+        )
+    }
+
+    @Test(arguments: [
+        #"{"version":2,"messages":[]}"#, #"{"version":1,"messages":[{"role":"judge","chunks":[]}]}"#,
+        #"{"version":1,"messages":[{"role":"user","chunks":[{"type":"smell"}]}]}"#,
+    ]) func transcriptOfALaterVersionIsRefused(_ text: String) {
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(Transcript.self, from: Data(text.utf8)) }
+    }
+
+    @Test func promptIsStored() throws {
+        let prompt = Prompt(chunks: [.text("t"), .structured(["a": 1])])
+        #expect(try JSONDecoder().decode(Prompt.self, from: JSONEncoder().encode(prompt)) == prompt)
+    }
+
     @Test func eachKindOfMessageIsStored() throws {
         let transcript = Transcript(messages: [
             .system("s"), .user(UserMessage(Prompt(chunks: [.text("t"), .image(ImageContent(base64: "aGk="))]))),
@@ -85,6 +124,19 @@ import Testing
         for try await _ in session.events(replyingTo: "One") { break }
         // The session is free at once, without its prompt.
         #expect(try await session.reply(to: "Two").history.map(\.text) == ["Two", "Hi"])
+    }
+
+    @Test func streamThatAVariableKeepsEndsWithItsLoop() async throws {
+        let llm = ScriptedLLM(scripts: [
+            { _ in AsyncThrowingStream { $0.yield(.text("a")) } }, { _ in .of(.text("Hi")) },
+        ])
+        let session = llm.makeSession()
+        let stream = session.replyStream(to: "One")
+        for try await _ in stream { break }
+        #expect(try await session.reply(to: "Two").history.map(\.text) == ["Two", "Hi"])
+        // A stream is read once.
+        for try await _ in stream { Issue.record("a second reply") }
+        #expect(llm.requests.count == 2)
     }
 
     @Test func cancelledReplyThrows() async throws {
@@ -159,7 +211,8 @@ import Testing
         guard case .schemaViolation(let places, _)? = violation else { throw LLMError.failed("\(violation as Any)") }
         #expect(places.map(\.path) == ["$.name"])
         let text = await #expect(throws: LLMError.self) { try await llm.reply(to: "Who?", returning: User.self) }
-        guard case .notJSON? = text else { throw LLMError.failed("\(text as Any)") }
+        guard case .notJSON(let fault, let answer)? = text else { throw LLMError.failed("\(text as Any)") }
+        #expect(fault.offset == 0 && answer == "Sorry!")
         await #expect(throws: LLMError.incomplete(.length)) { try await llm.reply(to: "Who?", returning: User.self) }
     }
 

@@ -1,5 +1,6 @@
 import ChatterModels
 import ChatterdTestSupport
+import Foundation
 import Testing
 
 /// A tool of a closure.
@@ -49,6 +50,7 @@ private struct Broken: Error, CustomStringConvertible {
             case .toolCall(let call): seen.append("call \(call.toolName)")
             case .toolOutput(let output): seen.append("output \(output.text)")
             case .reset: seen.append("reset")
+            case .waiting: seen.append("waiting")
             case .finished(let reply): seen.append("finished \(reply.content)")
             }
         }
@@ -90,6 +92,25 @@ private struct Broken: Error, CustomStringConvertible {
         #expect(outputs[1].text == "Error: There is no tool of this name. The tools are: f.")
         #expect(outputs[2].text.contains("$.location is missing"))
         #expect(outputs[3].text.contains("is of type string, not object"))
+    }
+
+    @Test func sentenceOfAToolsErrorIsUsed() async throws {
+        struct Closed: LocalizedError {
+            var errorDescription: String? { "The office is closed." }
+        }
+        struct OfficeTool: Tool {
+            let description = "Asks the office"
+
+            func call(arguments: WeatherTool.Arguments) async throws -> String { throw Closed() }
+        }
+        let call = ToolCall(id: "1", toolName: "OfficeTool", arguments: ["location": "Rome"])
+        let llm = ScriptedLLM(.calls(call), .text("Sorry."))
+        _ = try await llm.reply(to: "Open?", tools: [OfficeTool()])
+        #expect(llm.requests.last?.transcript.last?.text == "Error: The office is closed.")
+        let failing = ScriptedLLM(.calls(call))
+        await #expect(throws: LLMError.toolFailed(name: "OfficeTool", "The office is closed.")) {
+            try await failing.reply(to: "Open?", tools: [OfficeTool()], options: LLMReplyOptions(toolFailure: .fail))
+        }
     }
 
     @Test func failureOfAToolMayEndTheReply() async throws {

@@ -106,6 +106,11 @@ import Testing
         (#""done":true"#, #""done":false"#), (#""parts":["#, #""state":["#), (#""rows":6"#, #""rows":5"#),
         (#""version":1"#, #""version":2"#), (#""chatterd":"conversation""#, #""chatterd":"chat""#),
         (#""time":"2026-11-20T10:39:26.491288Z""#, #""time":"2026-11-20T10:39:26Z""#),
+        (#""topic":"demo""#, #""topic":7"#), (#""topic":"demo""#, #""title":"demo""#),
+        (#""topic":"demo""#, #""topic":"demo","topic":"demo""#),
+        (#""topic""#, #""t\#(String(repeating: "o", count: 64))""#),
+        (#""demo""#, #""\#(String(repeating: "o", count: 513))""#),
+        (#""topic""#, (0..<15).map { #""\#($0)":"""# }.joined(separator: ",") + #","topic""#),
         (#""id":"8a"#, #""id":"8x"#), (#"{"end":true"#, #"{"error":"x"}{"end":true"#),
     ])
     func changedFileIsRefusedWithItsLine(_ change: (before: String, after: String)) throws {

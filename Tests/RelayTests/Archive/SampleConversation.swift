@@ -4,7 +4,8 @@ import ChatterdRelay
 /// A conversation with rows of all kinds.
 enum SampleConversation {
     static let header = ConversationHeader(
-        name: "trip", title: "To \"Rome\"", createdAt: 1_795_171_166_491_288, updatedAt: 1_795_171_166_491_289)
+        name: "trip", title: "To \"Rome\"", createdAt: 1_795_171_166_491_288, updatedAt: 1_795_171_166_491_289,
+        metadata: bytes(#""topic":"demo","a\"b":"""#))
 
     static let time: Int64 = 1_795_171_166_491_288
 

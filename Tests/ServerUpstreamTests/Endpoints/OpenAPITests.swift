@@ -285,7 +285,7 @@ import Testing
         // Fields of HTTP and of browsers, which OpenAPI does not list, and those of security schemes.
         let others: Set<String> = [
             // Those of the front doors.
-            "anthropic-version", "x-conversation-id", "x-history", "x-ignored-members",
+            "anthropic-version", "x-conversation-id", "x-history", "x-ignored-members", "x-stainless-retry-count",
             "accept", "access-control-request-headers", "access-control-request-method", "authorization",
             "connection", "content-encoding",
             "content-length", "content-type", "cookie", "date", "expect", "forwarded", "host", "keep-alive", "origin",

@@ -3,9 +3,14 @@
 Three chatterd processes on one separate PostgreSQL, behind a proxy that cuts and stalls connections. Processes and
 PostgreSQL are killed (kill -9), stopped and continued (SIGSTOP, SIGCONT) for shorter and longer than a lease, restarted
 (SIGTERM), and the primary is replaced by its standby. Clients resume, retry, stop (DELETE), and compare every byte and every
-end that they got with the stored row. Every third client speaks the APIs of the front doors in turn, and continues responses
-after their last event. The run ends after the given numbers of cuts and failures (5,000 and 120), but after M minutes (10) at
-the latest. --seed repeats its decisions.
+end that they got with the stored row. The run ends after the given numbers of cuts and failures (5,000 and 120), but after M
+minutes (10) at the latest. --seed repeats its decisions.
+
+Half of the clients speak the APIs of the front doors: streamed, in one piece and in the background, where they poll a response
+or continue it after its last event. Half of these have one conversation through all APIs. The others have several chats at
+once in one key, often with the same first words: their requests carry the whole history, or name the response that they
+follow, with store: false too. The model server must get exactly the messages of the client, each answer must end the stored
+branch of its chat, and nothing may be stored or listed against store: false.
 
 Every request needs a credential (CHATTERD_ACCESS=keys): keys of two apps, and client tokens, sessions and signed links of their
 people. Some expire after seconds, and some are revoked while replies are read: then their streams must end, every process must
@@ -33,6 +38,7 @@ import subprocess
 import sys
 import traceback
 
+from chaos.chat_client import ChatClient
 from chaos.checks import Checks
 from chaos.client import Client
 from chaos.credentials import ADMIN_TOKEN, Access
@@ -57,7 +63,8 @@ SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
 """Rows that must be gone at the end. Rows of dead processes are removed after a minute: a run that does not wait for that looks
 for older rows."""
 TABLE = [
-    "prompts", "prompts of the doors", "branches", "regenerates", "replies complete", "replies failed", "replies cancelled", "replies interrupted",
+    "prompts", "prompts of the doors", "in one piece", "in the background", "with store: false", "branches", "regenerates",
+    "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "responses continued", "retries", "resets", "readings refused", "stops", "conversations deleted",
     "keys and tokens made", "sessions and links made", "revocations", "streams ended by a revocation", "requests refused as revoked",
     "requests refused as expired", "requests with ended credentials", "requests for what others own",
@@ -66,11 +73,14 @@ TABLE = [
 ]
 NONE_OF = [
     "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "false ends",
-    "interrupted without a cause", "wrong endings", "wrong histories", "turns out of order", "doubled calls", "dishonest ends", "leases left", "journal rows left", "signals left",
-    "answers left at the model server", "foreign answers", "ended credentials accepted", "valid credentials refused",
-    "revocations without effect", "bytes after a revocation",
+    "interrupted without a cause", "wrong endings", "wrong histories", "foreign messages", "wrong branches", "split chats",
+    "stored against the request", "listed, and not stored", "turns out of order", "doubled calls", "dishonest ends", "leases left",
+    "journal rows left", "signals left", "answers left at the model server", "foreign answers", "ended credentials accepted",
+    "valid credentials refused", "revocations without effect", "bytes after a revocation",
 ]
 INTRUDERS = 3
+AUDITED = 200
+"""Clients of chats that ask for their replies and lists once more at the end."""
 
 
 class Run:
@@ -85,6 +95,7 @@ class Run:
         self.cluster = PooledCluster(scratch, options.pgbouncer) if options.pgbouncer else Cluster(scratch, options.standby)
         self.servers: list[Process] = []
         self.attackers: list[subprocess.Popen] = []
+        self.chat_clients: list[ChatClient] = []
         self.checks = Checks(self.state, self.upstream, self.cluster)
         self._numbers = iter(range(1 << 30))
 
@@ -163,11 +174,21 @@ class Run:
         while not self.state.is_draining:
             number = next(self._numbers)
             try:
-                # Every third client speaks the APIs of the front doors.
-                kind = DoorClient if number % 3 == 2 else Client
-                await kind(self.state, self.access, number).run()
+                # Half of the clients speak the APIs of the front doors.
+                client = (Client, ChatClient, DoorClient, Client)[number % 4](self.state, self.access, number)
+                if isinstance(client, ChatClient):
+                    self.chat_clients.append(client)
+                await client.run()
             except Exception:  # the run continues, and fails at its end
                 self.record.violation("faults of this program", "", f"client {number}\n{traceback.format_exc()}")
+
+    async def _audit(self) -> None:
+        """Reads again what clients of chats have got, one client after the other."""
+        for client in self._chance("audit").sample(self.chat_clients, min(AUDITED, len(self.chat_clients))):
+            try:
+                await client.audit()
+            except Exception:  # the run continues, and fails at its end
+                self.record.violation("faults of this program", "", traceback.format_exc())
 
     async def _intrude(self, number: int) -> None:
         try:
@@ -184,6 +205,8 @@ class Run:
             proxy.is_calm = True
         self.record.note_fault("calm from here")
         _, hanging = await asyncio.wait(self._talking, timeout=TIMEOUT)
+        if not hanging:
+            _, hanging = await asyncio.wait({asyncio.create_task(self._audit())}, timeout=TIMEOUT)
         self.state.is_over = True
         if hanging:
             _, hanging = await asyncio.wait(hanging, timeout=10)

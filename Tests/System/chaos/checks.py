@@ -4,97 +4,18 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, AsyncIterator
 
+from chaos.chat_checks import ChatChecks
+from chaos.rows import FAILED, FINAL, Conversation, Row
 from chaos.run_state import Delivery, Prompt, Reply, RunState
 from harness.cluster import Cluster
 from harness.ledger import Seal
 from harness.processes import FAILOVERS, RESCUES
 from harness.record import Record
-from harness.script import Script, answer, canonical, whole
-from harness.upstream import Upstream, canonical_of, digest
-
-FAILED = ("failed", "interrupted")
-FINAL = ("complete", "cancelled", *FAILED)
-
-
-@dataclass
-class Row:
-    """A row of `chatts`."""
-
-    seq: int
-    turn: int | None
-    name: str
-    message: str
-    id: str
-    state: str | None
-    thinking: str | None
-    extras: str | None
-    attempt: int | None
-    handovers: int | None
-    after: int | None
-    last_event: str | None
-    holder: str | None
-
-    @property
-    def is_reply(self) -> bool:
-        return self.turn == self.seq
-
-    @property
-    def calls(self) -> list[object]:
-        """The tool calls of the message."""
-        members = json.loads("{" + (self.extras or "") + "}")
-        return list(members.get("tool_calls") or [])
-
-    @property
-    def parts(self) -> tuple[bytes, bytes, bytes]:
-        """Text, thinking and tool calls, as readers get them."""
-        return self.message.encode(), (self.thinking or "").encode(), canonical(self.calls).encode()
-
-    def __str__(self) -> str:
-        text, thinking, calls = map(len, self.parts)
-        return (f"seq {self.seq}, turn {self.turn}, after {self.after}, {self.name}, id {self.id}, state {self.state}, attempt "
-                f"{self.attempt}, holder {self.holder}, {text}+{thinking}+{calls} bytes, last event {(self.last_event or '')[:300]}")
-
-
-class Conversation:
-    """The rows of one appID, linked."""
-
-    def __init__(self, rows: list[Row]) -> None:
-        self.rows = rows
-        self._by_seq = {row.seq: row for row in rows}
-        self._before = {row.seq: previous for previous, row in zip([None, *rows], rows)}
-        self.prompts: dict[str, list[Row]] = {}
-        for row in rows:
-            if row.name == "user" and (script := Script.parse(row.message)):
-                self.prompts.setdefault(script.token, []).append(row)
-        self.replies = {row.id: row for row in rows if row.is_reply and row.name == "assistant"}
-
-    def before(self, row: Row) -> Row | None:
-        """The row that a row follows."""
-        if row.after is None:
-            return self._before[row.seq]
-        return self._by_seq.get(row.after)
-
-    def prompt(self, reply: Row) -> Row | None:
-        """The prompt that a reply answers."""
-        row = self.before(reply)
-        return row if row is not None and row.name == "user" else None
-
-    def history(self, prompt: Row) -> list[str]:
-        """The expected messages of the request to the model, as digests: the turns with an answer on the path to a prompt, and the prompt."""
-        messages: list[str] = []
-        row: Row | None = prompt
-        counts = True
-        while row is not None:
-            if row.is_reply:
-                counts = row.state == "complete" or bool(row.message.strip()) and not row.calls
-            if row.state != "choice" and (counts or row.turn is None):
-                messages.append(digest(row.name, row.message, canonical_of(row.calls)))
-            row = self.before(row)
-        return messages[::-1]
-
+from harness.script import answer, canonical, whole
+from harness.upstream import Upstream
 
 class Checks:
     """The checks after the run; violations go to the record."""
@@ -113,23 +34,38 @@ class Checks:
             self._lost.setdefault(row["appid"], []).append(Row(**known))
         prompts: dict[str, list[Prompt]] = {}
         for prompt in self._state.prompts.values():
-            prompts.setdefault(prompt.appid, []).append(prompt)
+            if not prompt.is_of_chats:
+                prompts.setdefault(prompt.appid, []).append(prompt)
+        chats = ChatChecks(self._state, self._upstream)
+        unseen = set(self._lost)
         async for appid, conversation in self._conversations():
+            chats.add(appid, conversation)
             self._check(appid, conversation, prompts.pop(appid, []))
+            unseen.discard(appid)
+            if appid in self._damaged:
+                chats.excuse(conversation, Conversation(self._lost[appid]))
         for appid, rest in prompts.items():
             self._check(appid, Conversation([]), rest)
+        for appid in unseen:
+            chats.excuse(Conversation([]), Conversation(self._lost[appid]))
+        chats.run(self._delivery_fault)
         await self._check_deleted()
         for text in self._upstream.strange:
             self._record.violation("strange upstream calls", "", text)
         if self._cluster.is_lossy:
-            self._excuse()
+            self._excuse(chats)
+        for prompt in self._state.prompts.values():
+            if prompt.is_of_chats and prompt.token in self._record.tokens:
+                self._row[prompt.token] = chats.rows_of(prompt.token)
 
-    def _excuse(self) -> None:
+    def _excuse(self, chats: ChatChecks) -> None:
         """Drops the violations of damaged conversations that were noted during the run: their replies may be unknown by now.
 
         A key stands for a second reply when the first one was lost with its primary.
         """
-        tokens = {prompt.token for prompt in self._state.prompts.values() if prompt.appid in self._damaged}
+        tokens = {
+            prompt.token for prompt in self._state.prompts.values()
+            if (chats.is_lost(prompt.token) if prompt.is_of_chats else prompt.appid in self._damaged)}
         for violation in list(self._record.violations):
             if violation.token in tokens and (violation.kind == "wrong statuses" or violation.text.startswith("one key, ")):
                 self._record.violations.remove(violation)

@@ -215,6 +215,8 @@ class Member:
         self._others: dict[str, Credential] = {}  # sessions and links: by "session", or the reply
         self._made: list[Credential] = []
         self._may_be_revoked_again = False
+        # Replies of which nothing is stored: they are gone a minute after their end.
+        self.passing: set[str] = set()
 
     @property
     def owner(self) -> tuple[str, str | None]:
@@ -277,10 +279,11 @@ class Member:
         return made
 
     async def _exchange(self, main: Credential, reply: str | None) -> Credential | None:
-        """A session, or a link to a reply, made with a credential; None if that was refused. There is no link to a lost reply."""
+        """A session, or a link to a reply, made with a credential; None if that was refused. There is no link to a reply that is gone."""
         was_over, began = main.is_over, int(time.time())
         path, body = ("/links", {"reply": reply}) if reply else ("/session", None)
-        answer = await self._access.request("POST", path, main, body, (201, 401, *self._access.absent))
+        absent = (404,) if reply in self.passing else self._access.absent
+        answer = await self._access.request("POST", path, main, body, (201, 401, *absent))
         self._access.look(answer.status, main, was_over, f"POST {path}")
         if answer.status == 401:
             self.refused(main, f"POST {path}")

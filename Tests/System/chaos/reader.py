@@ -214,7 +214,8 @@ class Reader:
                     reply.stop_answers.append(str(said.get("state")))
                     exchange.close()
                     return
-                await self._refused(exchange, reply.token, "DELETE", (503,))
+                expected = (503, 404) if reply.id in self._member.passing else (503,)
+                await self._refused(exchange, reply.token, "DELETE", expected)
                 if exchange.status != 503:
                     return
             except Lost as loss:

@@ -54,10 +54,30 @@ class Prompt:
     is_acknowledged: bool = False
     replies: list[Reply] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)  # codes that came in place of the answer in one piece
+    is_of_chats: bool = False  # its requests carry their history: `Turn` has them
 
     @property
     def token(self) -> str:
         return self.script.token
+
+
+@dataclass
+class Turn:
+    """A request of a chat, with its retries. It carries its history, or names the reply that it follows."""
+
+    prompt: Prompt  # several chats may begin with it
+    door: str
+    system: str | None  # digests of the messages that the model must get, no more and no fewer
+    messages: list[str]
+    follows: str | None  # the last stored reply that the client has as a whole
+    is_stored: bool
+    has_key: bool
+    replies: list[Reply] = field(default_factory=list)
+
+    @property
+    def sent(self) -> list[str]:
+        """All messages."""
+        return [self.system] * (self.system is not None) + self.messages
 
 
 class RunState:
@@ -67,6 +87,7 @@ class RunState:
         self.record, self.upstream, self.seed, self.is_short = record, upstream, seed, is_short
         self.proxies: list[CuttingProxy] = []
         self.prompts: dict[str, Prompt] = {}
+        self.turns: list[Turn] = []  # of chats
         self.deleted: set[str] = set()  # conversations
         self.is_draining = False
         self.is_over = False

@@ -204,8 +204,15 @@ RESPONSE_ROWS = [
         answer={"tools": [RESPONSE_TOOL]}, lacks=("namespace", "web_search", "local_shell", "client_metadata")),
     Row("Codex has the tools of an MCP server", RESPONSES, respond(tools=[RESPONSE_TOOL, MCP], tool_choice="auto"),
         sent={"tools": [FUNCTION, *[{"type": "function", "function": {
-            "name": f"mcp__github__{name}", "description": "d", "parameters": SCHEMA, "strict": False}} for name in ("search", "star")]]},
-        answer={"tools": [RESPONSE_TOOL, MCP]}, lacks=("namespace",)),
+            "name": f"mcp__github__{name}", "description": MCP["description"] + "\n\nd", "parameters": SCHEMA, "strict": False}}
+            for name in ("search", "star")]]},
+        answer={"tools": [RESPONSE_TOOL, MCP]}, lacks=('"namespace"',)),
+    Row("a newer Codex sends its tools as an item", RESPONSES,
+        respond({"type": "additional_tools", "role": "developer", "tools": [RESPONSE_TOOL]}, HI, tools=[]),
+        sent={"messages": [HI], "tools": [FUNCTION]}, answer={"tools": [RESPONSE_TOOL]}),
+    Row("a chat has a PDF that was refused before", RESPONSES,
+        respond(said("user", [{"type": "input_file", "filename": "r.pdf", "file_data": "JVBERi0="}]), HI), ignored="input[].content[]",
+        sent={"messages": [said("user", "[A file that the model cannot read: r.pdf]"), HI]}, lacks=("JVBERi0=",)),
     *[Row(f"Codex sends a call of an MCP server's tool and the output, {words}", RESPONSES,
           respond(HI, {"type": "function_call", "call_id": "c1", "name": "search", "arguments": '{"q":1}'} | members,
                   {"type": "function_call_output", "call_id": "c1", "output": "Done."}, tools=[MCP]),

@@ -597,10 +597,15 @@ class TransportTests(FieldTestCase):
 
     def test_a_wrong_base_url_is_explained(self):
         paths = {"/v1" + CHAT: "base URL ends with /v1 twice", "/v1" + RESPONSES: "base URL ends with /v1 twice",
-                 "/" + CHAT: "two slashes", "/v1//chat/completions": "two slashes", "/" + OLLAMA: "two slashes"}
+                 "/v1/chat//completions": "two slashes"}
         for path, pattern in paths.items():
             with self.subTest(path):
                 self.assert_refused(path, chat(), pattern, status=404)
+
+    def test_a_base_url_may_end_with_a_slash(self):
+        for path in ("/" + CHAT, "/v1//chat/completions", "/" + OLLAMA):
+            with self.subTest(path):
+                self.assertEqual(self.send(path, chat())[0], 200)
 
     def test_lists_have_a_head(self):
         for path in ("/v1/models", "/api/tags"):

@@ -41,6 +41,7 @@ class Exchange:
         self.status = 0
         self.fields: dict[str, str] = {}
         self.was_stalled = False
+        self.is_closed = False
         self.credential: Any = None  # that of the request, for its reader
         self._proxy, self._record, self._began = proxy, record, record.now()
         self._port = 0
@@ -149,6 +150,7 @@ class Exchange:
 
     def close(self) -> None:
         """Closes the connection."""
+        self.is_closed = True
         if self._link is None:
             self._proxy.link(self._port)
         if self._writer is not None:

@@ -9,6 +9,7 @@ import hashlib
 import json
 import random
 from dataclasses import dataclass, field
+from typing import Any
 
 from harness.model_server import ModelExchange, ModelServer
 from harness.record import Record
@@ -131,6 +132,7 @@ class Upstream(ModelServer):
         return f'{{"model":"chaos","created_at":"2026-01-01T00:00:00Z","message":{text},{done}}}\n'
 
 
-def canonical_of(calls: list[object]) -> str:
-    """Tool calls of a message as one text."""
-    return json.dumps(calls, ensure_ascii=False, separators=(",", ":"), sort_keys=True) if calls else ""
+def canonical_of(calls: list[Any]) -> str:
+    """Tool calls of a message as one text, without their ids."""
+    said = [{"function": {name: call["function"].get(name) for name in ("name", "arguments")}} for call in calls]
+    return json.dumps(said, ensure_ascii=False, separators=(",", ":"), sort_keys=True) if calls else ""

@@ -40,8 +40,8 @@ HOSTILE = (
 )
 
 
-def call(arguments):
-    return '<tool_call>\n{"name": "get_weather", "arguments": %s}\n</tool_call>' % arguments
+def call(arguments, name="get_weather"):
+    return '<tool_call>\n{"name": "%s", "arguments": %s}\n</tool_call>' % (name, arguments)
 
 
 SCRIPTS = {
@@ -64,11 +64,14 @@ SCRIPTS = {
     # `weather` and `both` choose these if the request has tools, and so does the answer of a tool.
     "weather": call('{"city": "Oslo", "unit": "celsius"}'),
     "both": call('{"city": "Bergen"}') + "\n" + call('{"city": "Bodø"}'),
+    "san_francisco": call('{"location": "San Francisco"}', "WeatherTool"),
+    # For the name of the person who said it before.
+    "alice": "Your name is Alice.",
     "result": "The tool says that it is cold in Oslo.",
 }
 
 # A word alone does not choose these.
-BY_CONDITION = ("hello", "weather", "both", "result")
+BY_CONDITION = ("hello", "weather", "both", "san_francisco", "alice", "result")
 # Cut inside of characters, so that the server has to put them together.
 CUT_ANYWHERE = ("unicode", "garbage")
 # Its words are tokens of a prompt, too: the model continues a beginning in the request, as other models do.

@@ -6,7 +6,7 @@ extension ChatterClient {
         try await result(of: ClientRequest(.get, "/models"))
     }
 
-    /// The name and version of the server: `chatterd 0.1.0`.
+    /// The name and version of the server: `chatterd 0.2.0`.
     public func serverVersion() async throws(ChatterError) -> String {
         try await result(of: ClientRequest(.get, "/"))
     }

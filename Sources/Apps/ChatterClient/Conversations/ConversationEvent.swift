@@ -1,4 +1,7 @@
 /// A change of a conversation. docs/api.md, `GET /conversations/:c/events`, says how a second screen uses them.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum ConversationEvent: Sendable, Hashable {
     /// The state of the conversation, and where the feed continues.
     public struct State: Sendable, Hashable, Decodable {

@@ -10,6 +10,9 @@ struct AnswerLine: Decodable {
     let done: Bool?
     let model: String?
     let doneReason: String?
+    /// The word of the model server, if `doneReason` has no equivalent.
+    let finishReason: String?
+    let refusal: Bool?
     let promptEvalCount: LenientCount?
     let evalCount: LenientCount?
     let state: ReplyState?
@@ -31,8 +34,8 @@ struct AnswerLine: Decodable {
             events.append(
                 .finished(
                     ReplyStatistics(
-                        model: model ?? "", reason: doneReason, promptTokens: promptEvalCount?.value,
-                        answerTokens: evalCount?.value, wasStopped: state == .cancelled)))
+                        model: model ?? "", reason: finishReason ?? doneReason, promptTokens: promptEvalCount?.value,
+                        answerTokens: evalCount?.value, wasStopped: state == .cancelled, isRefusal: refusal ?? false)))
         }
         return events
     }

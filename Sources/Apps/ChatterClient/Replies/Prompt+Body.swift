@@ -42,17 +42,8 @@ extension Prompt {
             try container.encode(true, forKey: Name("queue_events"))
             try container.encodeIfPresent(prompt.whenBusy, forKey: Name("when_busy"))
             try container.encodeIfPresent(prompt.onInterrupt, forKey: Name("on_interrupt"))
-            switch prompt.parent {
-            case .reply(let id): try container.encode(id, forKey: Name("parent"))
-            case .start: try container.encode("start", forKey: Name("parent"))
-            case nil: break
-            }
-            switch prompt.onDisconnect {
-            case .finish: try container.encode("finish", forKey: Name("on_disconnect"))
-            case .cancel: try container.encode("cancel", forKey: Name("on_disconnect"))
-            case .grace(let time): try container.encode(time.components.seconds, forKey: Name("on_disconnect"))
-            case nil: break
-            }
+            try container.encodeIfPresent(prompt.parent, forKey: Name("parent"))
+            try container.encodeIfPresent(prompt.onDisconnect, forKey: Name("on_disconnect"))
         }
     }
 

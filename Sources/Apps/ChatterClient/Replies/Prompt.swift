@@ -5,7 +5,9 @@
 #endif
 
 /// A request for an answer: the new messages of a conversation. The server knows the earlier ones.
-public struct Prompt: Sendable, Hashable {
+///
+/// An app may store it (`Codable`) until the server has accepted it: sent again after a restart, it gets the same reply.
+public struct Prompt: Sendable, Hashable, Codable {
     /// The message that the new ones follow.
     public enum Parent: Sendable, Hashable {
         /// This reply: the turns after it leave the branch.
@@ -15,7 +17,7 @@ public struct Prompt: Sendable, Hashable {
     }
 
     /// The treatment of the prompt while another one of the conversation is being answered.
-    public enum BusyPolicy: String, Sendable, Hashable, Encodable {
+    public enum BusyPolicy: String, Sendable, Hashable, Codable {
         case wait, refuse, stop, replace
     }
 
@@ -30,7 +32,7 @@ public struct Prompt: Sendable, Hashable {
     }
 
     /// The treatment of the answer when the server process that generates it dies.
-    public enum InterruptPolicy: String, Sendable, Hashable, Encodable {
+    public enum InterruptPolicy: String, Sendable, Hashable, Codable {
         /// The text so far is kept, and the answer fails.
         case close
         /// Another process asks the model again: a `reset` precedes the new text.
@@ -81,5 +83,48 @@ public struct Prompt: Sendable, Hashable {
         self.init(
             messages: [PromptMessage(text)], in: conversation, model: model, parent: parent,
             idempotencyKey: idempotencyKey)
+    }
+}
+
+extension Prompt.Parent: Codable {
+    private static let startWord = "start"
+
+    public init(from decoder: any Decoder) throws {
+        let text = try decoder.singleValueContainer().decode(String.self)
+        self = text == Self.startWord ? .start : .reply(ReplyID(text))
+    }
+
+    /// Encodes the word or the id of the API.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .reply(let id): try container.encode(id)
+        case .start: try container.encode(Self.startWord)
+        }
+    }
+}
+
+extension Prompt.DisconnectPolicy: Codable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let seconds = try? container.decode(Int64.self) {
+            self = .grace(.seconds(seconds))
+            return
+        }
+        switch try container.decode(String.self) {
+        case "finish": self = .finish
+        case "cancel": self = .cancel
+        default: throw DecodingError.dataCorruptedError(in: container, debugDescription: "no policy of this version")
+        }
+    }
+
+    /// Encodes the word or the seconds of the API.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .finish: try container.encode("finish")
+        case .cancel: try container.encode("cancel")
+        case .grace(let time): try container.encode(time.components.seconds)
+        }
     }
 }

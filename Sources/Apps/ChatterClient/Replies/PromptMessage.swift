@@ -1,5 +1,5 @@
 /// A new message of a conversation.
-public struct PromptMessage: Sendable, Hashable, Encodable {
+public struct PromptMessage: Sendable, Hashable, Codable {
     /// `user`, `system`, `tool` …
     public var role: String
     public var content: String

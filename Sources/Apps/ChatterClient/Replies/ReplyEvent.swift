@@ -1,4 +1,7 @@
 /// An event of an answer. The texts since the last `reset`, joined, are the stored text, over any number of connections.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum ReplyEvent: Sendable, Hashable {
     /// The server has stored the prompt; the reply has this id from now on.
     case started(ReplyID)

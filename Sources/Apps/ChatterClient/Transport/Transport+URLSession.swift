@@ -3,6 +3,10 @@
     import Foundation
 
     extension Transport {
+        /// Each answer and each feed keeps a connection for as long as it runs. The system's limit of six would let the seventh wait, and
+        /// a `stop` with it.
+        private static let connectionLimit = 256
+
         /// A transport over URLSession, with the certificates of the system.
         ///
         /// - Throws: `invalidURL`.
@@ -18,6 +22,7 @@
             configuration.timeoutIntervalForRequest = TimeInterval(silence.components.seconds)
             configuration.httpCookieStorage = nil
             configuration.urlCache = nil
+            configuration.httpMaximumConnectionsPerHost = connectionLimit
             let session = URLSession(configuration: configuration)
             return Transport { request throws(ChatterError) in
                 guard let url = URL(string: base + request.path) else {

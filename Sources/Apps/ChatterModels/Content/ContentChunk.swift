@@ -1,5 +1,8 @@
 /// A piece of a message.
-public enum ContentChunk: Sendable, Hashable, Codable {
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
+public enum ContentChunk: Sendable, Hashable {
     case text(String)
     case structured(StructuredContent)
     case image(ImageContent)

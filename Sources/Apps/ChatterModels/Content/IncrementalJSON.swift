@@ -4,7 +4,7 @@
 /// lengthen. A number or a literal appears when it is complete: a number when a byte follows that is not part of it. So a streamed value
 /// never has something that the whole one contradicts.
 ///
-/// Each byte is read once. Of two members with one name, the last counts.
+/// Each byte is read once, and a member costs the same in an object of any size. Of two members with one name, the last counts.
 public struct IncrementalJSON: Sendable {
     /// The limit of nested containers.
     public static let maximumDepth = 64
@@ -13,7 +13,7 @@ public struct IncrementalJSON: Sendable {
     private enum Container {
         case array([StructuredContent])
         /// The members so far, and the name of the one that has begun.
-        case object([StructuredContent.Member], name: String?)
+        case object(ObjectMembers, name: String?)
     }
 
     /// What the next byte belongs to.
@@ -45,7 +45,13 @@ public struct IncrementalJSON: Sendable {
 
     public init() {}
 
+    /// Whether the outermost value is complete, so that only white space may follow.
+    var isOver: Bool { root != nil }
+
     /// The value so far; `nil` if none has begun, or only a number or literal that is not complete.
+    ///
+    /// It is put together for each call, which costs a time linear in its members and elements: ask as often as it is shown, not for each
+    /// piece of a long text.
     public var value: StructuredContent? {
         if let root { return root }
         var inner: StructuredContent?
@@ -58,9 +64,9 @@ public struct IncrementalJSON: Sendable {
                 inner = .array(inner.map { elements + [$0] } ?? elements)
             case .object(let members, let name):
                 if let name, let value = inner {
-                    inner = .object(Self.adding(name, value, to: members))
+                    inner = .object(members.with(name, value))
                 } else {
-                    inner = .object(members)
+                    inner = .object(members.members)
                 }
             }
         }
@@ -149,7 +155,7 @@ public struct IncrementalJSON: Sendable {
         case UInt8(ascii: "["), UInt8(ascii: "{"):
             guard containers.count < Self.maximumDepth else { throw failure(.tooDeep) }
             let isArray = byte == UInt8(ascii: "[")
-            containers.append(isArray ? .array([]) : .object([], name: nil))
+            containers.append(isArray ? .array([]) : .object(ObjectMembers(), name: nil))
             state = isArray ? .firstElement : .firstName
         case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"):
             token = [byte]
@@ -170,7 +176,7 @@ public struct IncrementalJSON: Sendable {
     private mutating func endContainer() {
         switch containers.popLast() {
         case .array(let elements)?: endValue(.array(elements))
-        case .object(let members, _)?: endValue(.object(members))
+        case .object(let members, _)?: endValue(.object(members.members))
         case nil: break
         }
     }
@@ -181,24 +187,13 @@ public struct IncrementalJSON: Sendable {
         case .array(var elements)?:
             elements.append(value)
             containers.append(.array(elements))
-        case .object(let members, let name)?:
-            containers.append(.object(Self.adding(name ?? "", value, to: members), name: nil))
+        case .object(var members, let name)?:
+            members.set(name ?? "", to: value)
+            containers.append(.object(members, name: nil))
         case nil:
             root = value
             state = .end
         }
-    }
-
-    private static func adding(
-        _ name: String, _ value: StructuredContent, to members: [StructuredContent.Member]
-    ) -> [StructuredContent.Member] {
-        var members = members
-        if let index = members.firstIndex(where: { $0.name == name }) {
-            members[index].value = value
-        } else {
-            members.append(StructuredContent.Member(name, value))
-        }
-        return members
     }
 
     private mutating func readLiteral() throws(JSONFault) {
@@ -212,27 +207,20 @@ public struct IncrementalJSON: Sendable {
         throw failure(.invalidLiteral)
     }
 
-    /// Reads `-? (0 | [1-9][0-9]*) ('.' [0-9]+)? ([eE] [+-]? [0-9]+)?` (section 6).
     private mutating func endNumber() throws(JSONFault) {
-        let text = String(decoding: token, as: UTF8.self)
-        guard text.wholeMatch(of: /-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+\-]?[0-9]+)?/) != nil else {
-            throw failure(.invalidNumber)
-        }
-        if let integer = Int(text) {
-            endValue(.integer(integer))
-        } else if let number = Double(text), number.isFinite {
-            endValue(.number(number))
-        } else {
-            throw failure(.invalidNumber)
-        }
+        guard let number = StructuredContent(number: token) else { throw failure(.invalidNumber) }
+        endValue(number)
     }
 
     private func failure(_ code: JSONFault.Code) -> JSONFault { JSONFault(code: code, offset: offset) }
 }
 
 /// The reason why a text is not JSON (RFC 8259), or has containers that are nested too deeply.
-public struct JSONFault: Error, Sendable, Hashable {
+public struct JSONFault: Error, Sendable, Hashable, CustomStringConvertible {
     /// The kind of fault.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive(warn)
+    #endif
     public enum Code: String, Sendable, Hashable {
         case unexpectedByte, invalidNumber, invalidLiteral, invalidEscape, controlCharacter, invalidUTF8, tooDeep
         /// The text ends inside a value.
@@ -244,4 +232,23 @@ public struct JSONFault: Error, Sendable, Hashable {
     public let code: Code
     /// The number of bytes before the fault.
     public let offset: Int
+
+    /// A sentence for people.
+    public var description: String { "The text is not JSON: \(code.reason) at byte \(offset)." }
+}
+
+extension JSONFault.Code {
+    fileprivate var reason: String {
+        switch self {
+        case .unexpectedByte: "an unexpected character"
+        case .invalidNumber: "a malformed number"
+        case .invalidLiteral: "a word that is not true, false or null"
+        case .invalidEscape: "a malformed escape"
+        case .controlCharacter: "a control character"
+        case .invalidUTF8: "bytes that are not UTF-8"
+        case .tooDeep: "too many nested values"
+        case .unexpectedEnd: "its end inside a value"
+        case .trailingBytes: "more text after the value"
+        }
+    }
 }

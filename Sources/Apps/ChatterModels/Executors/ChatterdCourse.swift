@@ -2,22 +2,40 @@ import ChatterClient
 
 /// One message that is generated behind a chatterd server.
 actor ChatterdCourse {
-    private let place: ChatterdPlace?
+    private let client: ChatterClient
     private let conversation: String
     private let stream: AsyncThrowingStream<ReplyEvent, any Error>
     private var events: ArraySlice<GenerationEvent> = []
     private var calls = 0
     private let callPrefix: String
+    /// The reply while it is generated.
+    private var running: ReplyID?
+    /// The text so far, which a refusal is shown with.
+    private var text = ""
 
     init(
         client: ChatterClient, model: String?, place: ChatterdPlace?, conversation: String?,
+        onDisconnect: ChatterClient.Prompt.DisconnectPolicy, onInterrupt: ChatterClient.Prompt.InterruptPolicy,
         _ request: GenerationRequest
     ) {
-        self.place = place
+        self.client = client
         self.conversation = place?.conversation ?? conversation ?? Conversation.randomName()
         callPrefix = "call_\(request.transcript.count)_"
-        let prompt = Self.prompt(request, model: model, after: place, in: self.conversation)
+        var prompt = Self.prompt(request, model: model, after: place, in: self.conversation)
+        prompt.onDisconnect = onDisconnect
+        prompt.onInterrupt = onInterrupt
+        // Options of the request are stronger.
+        for name in prompt.rawMembers.keys {
+            if name == "on_disconnect" { prompt.onDisconnect = nil }
+            if name == "on_interrupt" { prompt.onInterrupt = nil }
+        }
         stream = client.answer(to: prompt)
+    }
+
+    deinit {
+        // The reader has left before the end, so the server need not generate the rest.
+        guard let running else { return }
+        Task { [client] in try? await client.stop(running) }
     }
 
     func next() async throws(LLMError) -> GenerationEvent? {
@@ -25,20 +43,26 @@ actor ChatterdCourse {
             if let event = events.popFirst() { return event }
             do {
                 guard let event = try await stream.nextElement() else { return nil }
-                events += translated(event)
+                events += try translated(event)
             } catch let error as ChatterError {
+                if error != .cancelled { running = nil }
                 throw LLMError(error)
+            } catch let error as LLMError {
+                throw error
             } catch {
                 throw .cancelled
             }
         }
     }
 
-    private func translated(_ event: ReplyEvent) -> [GenerationEvent] {
+    private func translated(_ event: ReplyEvent) throws(LLMError) -> [GenerationEvent] {
         switch event {
         case .started(let reply):
+            running = reply
             return [.identified(ChatterdPlace(conversation: conversation, reply: reply).text)]
-        case .text(let text): return [.text(text)]
+        case .text(let piece):
+            text += piece
+            return [.text(piece)]
         case .thinking(let text): return [.reasoning(text)]
         case .toolCalls(let list):
             return list.map { call in
@@ -49,12 +73,17 @@ actor ChatterdCourse {
                         arguments: Self.arguments(call.function.arguments)))
             }
         case .reset:
-            calls = 0
+            (calls, text) = (0, "")
             return [.reset]
-        case .queued, .connectionLost, .resumed: return []
+        case .queued(let place): return [.waiting(.queued(position: place.position, length: place.length))]
+        case .connectionLost(let error, let delay):
+            return [.waiting(.connectionLost(error.message, retryAfter: delay))]
+        case .resumed: return [.waiting(.resumed)]
         case .finished(let end):
-            let reason: GenerationEnd.Reason =
-                end.wasStopped ? .stopped : end.reason == "length" ? .length : calls > 0 ? .toolCalls : .stop
+            running = nil
+            if end.isRefusal { throw .refused(text) }
+            let reason =
+                end.wasStopped ? .stopped : GenerationEnd.Reason(word: end.reason, callsTools: calls > 0)
             let usage = end.answerTokens.map { Usage(promptTokens: end.promptTokens ?? 0, answerTokens: $0) }
             return [.finished(GenerationEnd(reason: reason, model: end.model, usage: usage))]
         }
@@ -83,6 +112,8 @@ actor ChatterdCourse {
         var options: [StructuredContent.Member] = []
         options.add("temperature", request.options.wireTemperature)
         options.add("top_p", request.options.wireTopP)
+        options.add("top_k", request.options.wireTopK)
+        options.add("seed", request.options.wireSeed)
         options.add("num_predict", request.options.maximumTokens.map { .integer($0) })
         set("options", options.isEmpty ? nil : .object(options))
         for option in request.options.backendOptions {

@@ -5,11 +5,15 @@ import ChatterClient
 /// The transcript says what the server knows: the `id` of a message of the model names its conversation and its reply, and the next
 /// prompt follows that reply. So a session may be copied, restored on another device, or continued after a failure, and each copy goes
 /// its own way. A transcript without such a message, of another model for example, is sent whole.
+///
+/// A reply that is cancelled, or whose reader leaves, is stopped on the server: the session has nothing of it.
 public struct ChatterdLLM: LLM {
     public let name: String
     private let client: ChatterClient
     private let model: String?
     private let conversation: String?
+    private let onDisconnect: ChatterClient.Prompt.DisconnectPolicy
+    private let onInterrupt: ChatterClient.Prompt.InterruptPolicy
 
     /// Creates a model. Nothing is sent before the first request.
     ///
@@ -17,8 +21,18 @@ public struct ChatterdLLM: LLM {
     ///   - client: a client of the server.
     ///   - model: the name of a model of the server; `nil` for its default.
     ///   - conversation: the conversation of new sessions, with what the server has of it; `nil` for a new one for each session.
-    public init(client: ChatterClient, model: String? = nil, conversation: String? = nil) {
+    ///   - onDisconnect: what becomes of an answer whose connection is lost, or whose app has ended. By default it is generated for two
+    ///     more minutes, in which a lost connection is resumed.
+    ///   - onInterrupt: what becomes of an answer when the server process that generates it dies: it fails, or with `regenerate` begins
+    ///     again, which readers see as a `reset`.
+    public init(
+        client: ChatterClient, model: String? = nil, conversation: String? = nil,
+        onDisconnect: ChatterClient.Prompt.DisconnectPolicy = .grace(.seconds(120)),
+        onInterrupt: ChatterClient.Prompt.InterruptPolicy = .close
+    ) {
         self.client = client
+        self.onDisconnect = onDisconnect
+        self.onInterrupt = onInterrupt
         self.model = model
         self.conversation = conversation
         name = model ?? "chatterd"
@@ -42,7 +56,7 @@ public struct ChatterdLLM: LLM {
     public func events(for request: GenerationRequest) -> AsyncThrowingStream<GenerationEvent, any Error> {
         let course = ChatterdCourse(
             client: client, model: model, place: ChatterdPlace(lastIn: request.transcript), conversation: conversation,
-            request)
+            onDisconnect: onDisconnect, onInterrupt: onInterrupt, request)
         return AsyncThrowingStream { try await course.next() }
     }
 

@@ -38,12 +38,9 @@ struct LlamaStackAnswer: AnswerDecoder {
                         arguments: call["arguments"] ?? .arguments(call["arguments_json"]?.wireText ?? ""))))
         }
         guard event["event_type"]?.wireText == "complete" else { return }
-        let isCut = event["stop_reason"]?.wireText == "out_of_tokens"
+        let reason = GenerationEnd.Reason(word: event["stop_reason"]?.wireText, callsTools: calls > 0)
         isOver = true
-        events.append(
-            .finished(
-                GenerationEnd(
-                    reason: isCut ? .length : calls > 0 ? .toolCalls : .stop, usage: Self.usage(chunk["metrics"]))))
+        events.append(.finished(GenerationEnd(reason: reason, usage: Self.usage(chunk["metrics"]))))
     }
 
     private static func usage(_ metrics: StructuredContent?) -> Usage? {

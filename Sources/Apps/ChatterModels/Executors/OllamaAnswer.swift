@@ -55,12 +55,12 @@ struct OllamaAnswer: AnswerDecoder {
                         arguments: call["function"]?["arguments"] ?? .object([]))))
         }
         guard json["done"] == true else { return }
-        let isCut = json["done_reason"]?.wireText == "length"
+        let reason = GenerationEnd.Reason(word: json["done_reason"]?.wireText, callsTools: calls > 0)
         isOver = true
         events.append(
             .finished(
                 GenerationEnd(
-                    reason: isCut ? .length : calls > 0 ? .toolCalls : .stop, model: json["model"]?.wireText,
+                    reason: reason, model: json["model"]?.wireText,
                     usage: Usage(json, prompt: "prompt_eval_count", answer: "eval_count"))))
     }
 }

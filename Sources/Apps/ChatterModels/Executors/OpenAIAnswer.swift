@@ -4,7 +4,6 @@ import ChatterdBasics
 struct OpenAIAnswer: AnswerDecoder {
     /// A call whose pieces arrive.
     private struct Call {
-        let index: Int
         var id: String
         var name: String
         var arguments: String
@@ -13,6 +12,8 @@ struct OpenAIAnswer: AnswerDecoder {
     private let callPrefix: String
     private var lines = EventLines()
     private var calls: [Call] = []
+    /// The places of calls by their numbers in the answer.
+    private var places: [Int: Int] = [:]
     private var reason: String?
     private var refusal = ""
     private var model: String?
@@ -46,14 +47,12 @@ struct OpenAIAnswer: AnswerDecoder {
                         id: call.id.isEmpty ? "\(callPrefix)\(index + 1)" : call.id, toolName: call.name,
                         arguments: .arguments(call.arguments))))
         }
-        let end: GenerationEnd.Reason =
-            switch reason {
-            case "length": .length
-            case "content_filter": .contentFilter
-            default: calls.isEmpty ? .stop : .toolCalls
-            }
         isOver = true
-        events.append(.finished(GenerationEnd(reason: end, model: model, usage: usage)))
+        events.append(
+            .finished(
+                GenerationEnd(
+                    reason: GenerationEnd.Reason(word: reason, callsTools: !calls.isEmpty), model: model, usage: usage))
+        )
     }
 
     private mutating func read(_ chunk: StructuredContent, _ events: inout ArraySlice<GenerationEvent>) {
@@ -77,14 +76,14 @@ struct OpenAIAnswer: AnswerDecoder {
         let function = piece["function"]
         // Some servers send whole arguments as an object.
         let arguments = function?["arguments"].map { $0.wireText ?? ($0 == .null ? "" : $0.json) } ?? ""
-        if let place = calls.firstIndex(where: { $0.index == index }) {
+        if let place = places[index] {
             calls[place].arguments += arguments
             calls[place].name += function?["name"]?.wireText ?? ""
         } else {
+            places[index] = calls.count
             calls.append(
                 Call(
-                    index: index, id: piece["id"]?.wireText ?? "", name: function?["name"]?.wireText ?? "",
-                    arguments: arguments))
+                    id: piece["id"]?.wireText ?? "", name: function?["name"]?.wireText ?? "", arguments: arguments))
         }
     }
 }

@@ -2,7 +2,8 @@
 public struct OpenAILLM: LLM {
     public let name: String
     public let generatesSchemasWithTools: Bool
-    private let server: ModelServer
+    /// The server, or the reason why nothing can be sent.
+    private let server: Result<ModelServer, LLMError>
     private let format: OpenAIFormat
     private let needsKey: Bool
 
@@ -20,20 +21,50 @@ public struct OpenAILLM: LLM {
         model: String, url: String = "https://api.openai.com", key: String? = nil, headers: [String: String] = [:],
         schemasWithTools: Bool? = nil
     ) throws(LLMError) {
+        self.init(
+            model: model, isOpenAI: url.hasPrefix("https://api.openai.com"), schemasWithTools,
+            hasKey: !(key ?? "").isEmpty,
+            .success(try Self.server(url: url, key: key, headers: headers)))
+    }
+
+    /// Creates a model of OpenAI. A key that cannot be sent is an error of the first request.
+    public init(apiKey: String, model: String) {
+        self.init(
+            model: model, isOpenAI: true, nil, hasKey: !apiKey.isEmpty,
+            Result { () throws(LLMError) in try Self.server(url: "https://api.openai.com", key: apiKey) })
+    }
+
+    private init(
+        model: String, isOpenAI: Bool, _ schemasWithTools: Bool?, hasKey: Bool, _ server: Result<ModelServer, LLMError>
+    ) {
         name = model
-        let isOpenAI = url.hasPrefix("https://api.openai.com")
-        server = try ModelServer(
-            url: url, removing: ["/v1/chat/completions", "/chat/completions", "/v1"], key: key, headers: headers)
+        self.server = server
         format = OpenAIFormat(tokenLimitName: isOpenAI ? "max_completion_tokens" : "max_tokens")
-        needsKey = isOpenAI && (key ?? "").isEmpty
+        needsKey = isOpenAI && !hasKey
         generatesSchemasWithTools = schemasWithTools ?? isOpenAI
     }
 
+    private static func server(
+        url: String, key: String?, headers: [String: String] = [:]
+    ) throws(LLMError) -> ModelServer {
+        try ModelServer(
+            url: url, removing: ["/v1/chat/completions", "/chat/completions", "/v1"], key: key, headers: headers)
+    }
+
     public var availability: Availability {
-        get async { needsKey ? .unavailable(.apiKeyMissing) : await server.availability(format, model: name) }
+        get async {
+            guard !needsKey else { return .unavailable(.apiKeyMissing) }
+            switch server {
+            case .success(let server): return await server.availability(format, model: name)
+            case .failure(let error): return .unavailable(.other(error.message))
+            }
+        }
     }
 
     public func events(for request: GenerationRequest) -> AsyncThrowingStream<GenerationEvent, any Error> {
-        server.events(format, model: name, request)
+        switch server {
+        case .success(let server): server.events(format, model: name, request)
+        case .failure(let error): AsyncThrowingStream { throw error }
+        }
     }
 }

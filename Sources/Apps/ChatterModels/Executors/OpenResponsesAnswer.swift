@@ -55,12 +55,9 @@ struct OpenResponsesAnswer: AnswerDecoder {
         _ response: StructuredContent, _ events: inout ArraySlice<GenerationEvent>
     ) throws(LLMError) {
         guard refusal.isEmpty else { throw .refused(refusal) }
-        let reason: GenerationEnd.Reason =
-            switch response["incomplete_details"]?["reason"]?.wireText {
-            case "max_output_tokens": .length
-            case "content_filter": .contentFilter
-            default: response["status"]?.wireText == "incomplete" ? .length : calls > 0 ? .toolCalls : .stop
-            }
+        let word = response["incomplete_details"]?["reason"]?.wireText
+        let isCut = word == nil && response["status"]?.wireText == "incomplete"
+        let reason = isCut ? .length : GenerationEnd.Reason(word: word, callsTools: calls > 0)
         isOver = true
         events.append(
             .finished(

@@ -49,7 +49,11 @@ extension Optional: PartialValue where Wrapped: PartialValue {
 extension Generable where Self: RawRepresentable, Self: CaseIterable, RawValue == String {
     public static var schema: Schema { .choice("\(Self.self)", of: allCases.map(\.rawValue)) }
 
-    public init(from content: StructuredContent) throws {
+    public init(from content: StructuredContent) throws { try self.init(choice: content) }
+
+    public var generableContent: StructuredContent { .string(rawValue) }
+
+    fileprivate init(choice content: StructuredContent) throws {
         guard case .string(let text) = content else { throw content.mismatch("string") }
         guard let value = Self(rawValue: text) else {
             throw SchemaViolation(
@@ -57,6 +61,11 @@ extension Generable where Self: RawRepresentable, Self: CaseIterable, RawValue =
         }
         self = value
     }
+}
+
+/// The same for one that is `Codable`, to which two extensions apply.
+extension Generable where Self: RawRepresentable, Self: CaseIterable, Self: Codable, RawValue == String {
+    public init(from content: StructuredContent) throws { try self.init(choice: content) }
 
     public var generableContent: StructuredContent { .string(rawValue) }
 }

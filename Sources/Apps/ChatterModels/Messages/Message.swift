@@ -1,5 +1,8 @@
 /// A message of a transcript.
-public enum Message: Sendable, Hashable, Codable {
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
+public enum Message: Sendable, Hashable {
     case system(SystemMessage)
     case user(UserMessage)
     case ai(AIMessage)

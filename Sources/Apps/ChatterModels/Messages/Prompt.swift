@@ -1,5 +1,5 @@
 /// A message that is put together from pieces.
-public struct Prompt: PromptRepresentable, Hashable, ExpressibleByStringLiteral {
+public struct Prompt: PromptRepresentable, Hashable, Codable, ExpressibleByStringLiteral {
     public var chunks: [ContentChunk]
 
     public init(chunks: [ContentChunk]) {

@@ -16,3 +16,19 @@ extension ImageContent: PromptRepresentable {
 }
 
 extension Message: PromptRepresentable {}
+
+extension SystemMessage: PromptRepresentable {
+    public var role: Message.Role { .system }
+}
+
+extension UserMessage: PromptRepresentable {
+    public var role: Message.Role { .user }
+}
+
+extension AIMessage: PromptRepresentable {
+    public var role: Message.Role { .ai }
+}
+
+extension ToolOutput: PromptRepresentable {
+    public var role: Message.Role { .toolOutput }
+}

@@ -1,6 +1,12 @@
 /// Whether a model can answer.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum Availability: Sendable, Hashable {
     /// Why it cannot.
+    #if hasAttribute(nonexhaustive)
+        @nonexhaustive(warn)
+    #endif
     public enum Reason: Sendable, Hashable {
         /// No key was given, and its server wants one.
         case apiKeyMissing

@@ -1,10 +1,20 @@
+import ChatterdBasics
+
 /// The first of several models that is available.
 ///
 /// A model that fails before its first event, because its server cannot be reached or has no key, or is busy, is followed by the next one.
+/// The model that answered last is not asked whether it is available; those before it are, so that they come back.
 public struct FallbackLLM: LLM {
     public let models: [any LLM]
+    /// The index of the model that answered last.
+    private let last = Lock<Int?>(nil)
 
     public init(_ models: any LLM...) {
+        self.models = models
+    }
+
+    /// The same with a list that is made at run time.
+    public init(_ models: [any LLM]) {
         self.models = models
     }
 
@@ -25,8 +35,8 @@ public struct FallbackLLM: LLM {
     }
 
     public func events(for request: GenerationRequest) -> AsyncThrowingStream<GenerationEvent, any Error> {
-        let course = Course(models[...], request)
-        return AsyncThrowingStream { try await course.next() }
+        let course = Course(models, last, request)
+        return AsyncThrowingStream { try await course.nextEvent() }
     }
 
     public func prewarm(_ request: GenerationRequest) async {
@@ -42,31 +52,42 @@ public struct FallbackLLM: LLM {
     }
 
     private actor Course {
-        private var rest: ArraySlice<any LLM>
+        private let models: [any LLM]
+        private let last: Lock<Int?>
         private let request: GenerationRequest
+        /// The index of the next model.
+        private var next = 0
         private var stream: AsyncThrowingStream<GenerationEvent, any Error>?
         private var hasBegun = false
         private var failure = LLMError.unavailable(.other("no model was given"))
 
-        init(_ models: ArraySlice<any LLM>, _ request: GenerationRequest) {
-            rest = models
+        init(_ models: [any LLM], _ last: Lock<Int?>, _ request: GenerationRequest) {
+            self.models = models
+            self.last = last
             self.request = request
         }
 
-        func next() async throws -> GenerationEvent? {
+        func nextEvent() async throws -> GenerationEvent? {
             while true {
                 if let stream {
                     do {
                         let event = try await stream.nextElement()
+                        // A model that waits may still fail.
+                        if case .waiting? = event { return event }
+                        if !hasBegun { last.withLock { $0 = next - 1 } }
                         hasBegun = true
                         return event
                     } catch let error as LLMError where !hasBegun && error.permitsFallback {
                         failure = error
                         self.stream = nil
+                        last.withLock { if $0 == next - 1 { $0 = nil } }
                     }
                 }
-                guard let model = rest.popFirst() else { throw failure }
-                switch await model.availability {
+                guard next < models.count else { throw failure }
+                let model = models[next]
+                let isTrusted = last.withLock { $0 } == next
+                next += 1
+                switch isTrusted ? .available : await model.availability {
                 case .available: stream = model.events(for: request)
                 case .unavailable(let reason): failure = .unavailable(reason)
                 case .downloading: failure = .unavailable(.modelNotReady)

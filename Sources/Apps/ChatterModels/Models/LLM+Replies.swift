@@ -1,3 +1,5 @@
+// The forms beside the first one are disfavoured, which changes no valid call: of several forms that fit a wrong call equally well, the
+// compiler names no reason at all ("failed to produce diagnostic").
 extension LLM {
     // MARK: - Without a session
 
@@ -12,6 +14,7 @@ extension LLM {
     }
 
     /// The reply to messages, the last one of the user as a rule.
+    @_disfavoredOverload
     public func reply<Content: Generable>(
         to messages: [Message], returning type: Content.Type = String.self, tools: [any Tool] = [],
         options: LLMReplyOptions = .default
@@ -25,6 +28,7 @@ extension LLM {
     }
 
     /// The reply to a prompt that is put together from pieces.
+    @_disfavoredOverload
     public func reply<Content: Generable>(
         returning type: Content.Type = String.self, tools: [any Tool] = [], options: LLMReplyOptions = .default,
         @PromptBuilder to prompt: () -> Prompt
@@ -36,7 +40,7 @@ extension LLM {
     public func replyStream<Content: Generable>(
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self, tools: [any Tool] = [],
         options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         Session(model: self, tools: tools).replyStream(to: prompt, returning: type, options: options)
     }
 
@@ -55,6 +59,7 @@ extension LLM {
     }
 
     /// The reply in a session, which may be of another model: the session's one answers.
+    @_disfavoredOverload
     public func reply<Content: Generable>(
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self, in session: Session,
         options: LLMReplyOptions = .default
@@ -63,10 +68,11 @@ extension LLM {
     }
 
     /// The value so far of a reply in a session.
+    @_disfavoredOverload
     public func replyStream<Content: Generable>(
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self, in session: Session,
         options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
+    ) -> ReplyStream<Content.Partial> {
         session.replyStream(to: prompt, returning: type, options: options)
     }
 }
@@ -82,4 +88,16 @@ public struct LLMReply<Content: Sendable>: Sendable {
     public var model: String?
     /// The tokens of all requests of this reply; `nil` if a server did not count.
     public var usage: Usage?
+
+    /// Creates a reply: models of sessions are `LLM`s, so this is for tests and previews of an app's own functions.
+    public init(
+        content: Content, history: [Message] = [], reason: GenerationEnd.Reason = .stop, model: String? = nil,
+        usage: Usage? = nil
+    ) {
+        self.content = content
+        self.history = history
+        self.reason = reason
+        self.model = model
+        self.usage = usage
+    }
 }

@@ -1,4 +1,7 @@
 /// The reason why a model gives no answer. `message` is a sentence for people.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum LLMError: Error, Sendable, Hashable {
     /// The model cannot answer at all; a fallback may.
     case unavailable(Availability.Reason)
@@ -22,8 +25,8 @@ public enum LLMError: Error, Sendable, Hashable {
     case incomplete(GenerationEnd.Reason)
     /// The answer is not of the form that was asked for.
     case schemaViolation([SchemaViolation], StructuredContent)
-    /// The answer should be JSON, and is not.
-    case notJSON(String)
+    /// The answer should be JSON, and is not: where, and the text of the model.
+    case notJSON(JSONFault, answer: String)
     /// A tool failed, and `toolFailure` is `fail`.
     case toolFailed(name: String, String)
     /// The model still calls tools after the permitted rounds.
@@ -44,11 +47,11 @@ public enum LLMError: Error, Sendable, Hashable {
             switch reason {
             case .length: "The answer is incomplete: it reached the limit of tokens."
             case .contentFilter: "The answer is incomplete: a filter withheld the rest."
-            case .stop, .toolCalls, .stopped: "The answer is incomplete."
+            default: "The answer is incomplete: “\(reason.rawValue)”."
             }
         case .schemaViolation(let violations, _):
             "The answer does not have the requested form: \(violations.prefix(3).map(\.description).joined(separator: "; "))."
-        case .notJSON(let text): "The answer is not in the requested form: \(text)"
+        case .notJSON(let fault, _): "The answer does not have the requested form. \(fault)"
         case .toolFailed(let name, let text): "The tool \(name) failed: \(text)"
         case .tooManyToolRounds(let limit): "The model still calls tools after \(limit) rounds."
         case .busy: "The conversation is answering another prompt."

@@ -11,7 +11,7 @@ public struct Constraint<Value>: Sendable, Hashable {
 indirect enum ConstraintPayload: Sendable, Hashable {
     case pattern(String)
     case anyOf([String])
-    /// From the first to the second, both included; `nil` is no limit.
+    /// From the first to the second, both included; `nil` means no limit.
     case integers(Int?, Int?)
     case numbers(Double?, Double?)
     case count(ArrayConstraint)
@@ -81,5 +81,10 @@ public struct ArrayConstraint: Sendable, Hashable {
     public init(minimum: Int? = nil, maximum: Int? = nil) {
         self.minimum = minimum
         self.maximum = maximum
+    }
+
+    /// From the lower to the upper bound, both included; `nil` means no limit.
+    public static func count(lowerBound: Int?, upperBound: Int?) -> ArrayConstraint {
+        ArrayConstraint(minimum: lowerBound, maximum: upperBound)
     }
 }

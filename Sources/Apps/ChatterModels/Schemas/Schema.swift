@@ -1,4 +1,7 @@
 /// The form of a value that a model generates.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public indirect enum Schema: Sendable, Hashable {
     /// A member of an object.
     public struct Property: Sendable, Hashable {

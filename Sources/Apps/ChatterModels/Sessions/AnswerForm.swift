@@ -29,13 +29,17 @@ struct AnswerForm<Content: Generable>: Sendable {
     }
 
     /// The value of a whole answer.
+    ///
+    /// - Throws: `notJSON`, `schemaViolation`.
     func content(of text: String) throws(LLMError) -> Content {
         if kind == .text, let content = text as? Content { return content }
         let content: StructuredContent
-        do {
-            content = try StructuredContent(json: text)
+        do throws(JSONFault) {
+            var json = AnswerJSON()
+            try json.receive(text)
+            content = try json.finish()
         } catch {
-            throw .notJSON("\(error.code.rawValue) at byte \(error.offset).")
+            throw .notJSON(error, answer: text)
         }
         guard kind == .wrapped else { return try Content(checking: content) }
         guard let schema, case let violations = schema.violations(in: content), violations.isEmpty else {
@@ -45,8 +49,8 @@ struct AnswerForm<Content: Generable>: Sendable {
     }
 
     /// The value so far.
-    func partial(of parser: IncrementalJSON) -> Content.Partial? {
-        guard let content = parser.value else { return nil }
+    func partial(of json: AnswerJSON) -> Content.Partial? {
+        guard let content = json.value else { return nil }
         guard kind == .wrapped else { return Content.Partial(partial: content) }
         return content["value"].flatMap { Content.Partial(partial: $0) }
     }

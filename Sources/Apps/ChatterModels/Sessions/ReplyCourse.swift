@@ -16,25 +16,30 @@ actor ReplyCourse<Content: Generable> {
     private let prompt: [Message]
     private let options: LLMReplyOptions
     private let form = AnswerForm<Content>()
+    /// Whether the reader wants the value so far.
+    private let showsValue: Bool
     private var phase = Phase.idle
-    /// The transcript before the prompt.
-    private var before: Transcript?
+    /// The messages before the prompt.
+    private var before: [Message]?
     private var stream: AsyncThrowingStream<GenerationEvent, any Error>?
-    private var message = AIMessage()
-    private var text = ""
-    private var parser = IncrementalJSON()
-    /// Whether the text is JSON so far.
-    private var isJSON = true
+    private var growing = GrowingMessage()
+    /// The value of the text; `nil` once the text is not JSON.
+    private var json: AnswerJSON? = AnswerJSON()
+    private var pace: SnapshotPace
+    /// Whether the last snapshot has all of the text.
+    private var isShown = true
     private var rounds = 0
     /// Whether the model has answered in its own words, and is asked for the value now.
     private var asksForValue = false
     private var usage: Usage? = Usage(promptTokens: 0, answerTokens: 0)
     private var events: ArraySlice<SessionEvent<Content>> = []
 
-    init(_ session: Session, prompt: [Message], options: LLMReplyOptions) {
+    init(_ session: Session, prompt: [Message], options: LLMReplyOptions, showsValue: Bool = true) {
         self.session = session
         self.prompt = prompt
         self.options = options
+        self.showsValue = showsValue
+        pace = SnapshotPace(session.clock)
     }
 
     deinit {
@@ -56,6 +61,7 @@ actor ReplyCourse<Content: Generable> {
             if isOver { return nil }
             do throws(LLMError) {
                 if Task.isCancelled { throw .cancelled }
+                if case .generating = phase, isShown { pace.restart() }
                 try await advance()
             } catch {
                 stream = nil
@@ -77,7 +83,7 @@ actor ReplyCourse<Content: Generable> {
             let request = GenerationRequest(
                 transcript: await session.messages, tools: asksForValue ? [] : session.tools.map(\.toolDescription),
                 schema: answersFirst ? nil : form.schema, options: options)
-            (message, text, parser, isJSON) = (AIMessage(), "", IncrementalJSON(), true)
+            (growing, json, isShown) = (GrowingMessage(), AnswerJSON(), true)
             stream = session.model.events(for: request)
             phase = .generating
         case .generating:
@@ -112,56 +118,41 @@ actor ReplyCourse<Content: Generable> {
     }
 
     private func apply(_ event: GenerationEvent) async throws(LLMError) {
+        if case .finished(let end) = event { return try await finish(end) }
+        growing.apply(event)
+        if case .waiting = event {} else { await session.grow(event) }
         switch event {
-        case .identified(let id): message.id = id
         case .text(let piece):
-            text += piece
             events.append(.textDelta(piece))
-            appendSnapshot(after: piece)
-            await showGrowth()
-        case .reasoning(let piece):
-            message.reasoning += piece
-            events.append(.reasoningDelta(piece))
-            await showGrowth()
-        case .toolCall(let call):
-            message.chunks.append(.toolCall(call))
-            events.append(.toolCall(call))
-            await showGrowth()
-        case .reset:
-            (message, text, parser, isJSON) = (AIMessage(id: message.id), "", IncrementalJSON(), true)
-            events.append(.reset)
-            await showGrowth()
-        case .finished(let end): try await finish(end)
-        }
-    }
-
-    /// The message so far.
-    private var grown: AIMessage {
-        var message = message
-        if !text.isEmpty { message.chunks.insert(.text(text), at: 0) }
-        return message
-    }
-
-    private func showGrowth() async {
-        await session.grow(to: grown)
-    }
-
-    private func appendSnapshot(after piece: String) {
-        if let partial = form.partial(of: text) {
-            events.append(.snapshot(partial))
-        } else if form.schema != nil, isJSON {
-            // What is not JSON is reported at the end; a message with calls of tools may have other text.
-            isJSON = (try? parser.receive(piece.utf8)) != nil
-            if isJSON, let partial = form.partial(of: parser) {
-                events.append(.snapshot(partial))
+            if form.schema != nil, showsValue {
+                // What is not JSON is reported at the end; a message with calls of tools may have other text.
+                if (try? json?.receive(piece)) == nil { json = nil }
             }
+            isShown = false
+            if pace.permits(growing.text.utf8.count) { showValue() }
+        case .reasoning(let piece): events.append(.reasoningDelta(piece))
+        case .toolCall(let call): events.append(.toolCall(call))
+        case .waiting(let reason): events.append(.waiting(reason))
+        case .reset:
+            (json, isShown) = (AnswerJSON(), true)
+            events.append(.reset)
+        case .identified, .finished: break
         }
+    }
+
+    /// Adds the value so far to the events, unless it is there.
+    private func showValue() {
+        guard showsValue, !isShown else { return }
+        isShown = true
+        let partial = form.partial(of: growing.text) ?? json.flatMap(form.partial)
+        if let partial { events.append(.snapshot(partial)) }
     }
 
     private func finish(_ end: GenerationEnd) async throws(LLMError) {
         stream = nil
         usage = usage.flatMap { sum in end.usage.map { sum + $0 } }
-        let message = grown
+        showValue()
+        let message = growing.message
         guard message.toolCalls.isEmpty else {
             await session.add([.ai(message)])
             phase = .tools(message.toolCalls)
@@ -172,10 +163,12 @@ actor ReplyCourse<Content: Generable> {
         case .stopped: throw .cancelled
         // A text is useful without its end; a value is not.
         case .length, .contentFilter: if form.schema != nil { throw .incomplete(end.reason) }
+        // The words of some servers mean a complete message.
+        default: break
         }
         let content: Content
         do throws(LLMError) {
-            content = try form.content(of: text)
+            content = try form.content(of: growing.text)
         } catch {
             guard answersFirst else { throw error }
             asksForValue = true

@@ -6,17 +6,19 @@ extension Session {
     public nonisolated func events<Content: Generable>(
         replyingTo prompt: any PromptRepresentable, returning type: Content.Type = String.self,
         options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<SessionEvent<Content>, any Error> {
+    ) -> ReplyStream<SessionEvent<Content>> {
         let course = ReplyCourse<Content>(self, prompt: [.user(UserMessage(prompt))], options: options)
-        return AsyncThrowingStream { try await course.next() }
+        return ReplyStream { () async throws(LLMError) in try await course.next() }
     }
 
-    /// The value so far, whenever it has grown.
+    /// The value so far, whenever it has grown. Of an answer of more than 8 KiB, there are at most twenty snapshots a second, and the last.
+    ///
+    /// - Throws: `LLMError`, in the iteration.
     public nonisolated func replyStream<Content: Generable>(
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self,
         options: LLMReplyOptions = .default
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
-        snapshots(of: ReplyCourse<Content>(self, prompt: [.user(UserMessage(prompt))], options: options))
+    ) -> ReplyStream<Content.Partial> {
+        replyStream(adding: [.user(UserMessage(prompt))], returning: type, options: options)
     }
 
     /// The whole reply.
@@ -31,17 +33,19 @@ extension Session {
     nonisolated func reply<Content: Generable>(
         adding messages: [Message], returning type: Content.Type, options: LLMReplyOptions
     ) async throws(LLMError) -> LLMReply<Content> {
-        let course = ReplyCourse<Content>(self, prompt: messages, options: options)
+        let course = ReplyCourse<Content>(self, prompt: messages, options: options, showsValue: false)
         while let event = try await course.next() {
             if case .finished(let reply) = event { return reply }
         }
         throw .cancelled
     }
 
-    nonisolated func snapshots<Content: Generable>(
-        of course: ReplyCourse<Content>
-    ) -> AsyncThrowingStream<Content.Partial, any Error> {
-        AsyncThrowingStream {
+    /// The value so far of the reply to messages that are added to the transcript.
+    nonisolated func replyStream<Content: Generable>(
+        adding messages: [Message], returning type: Content.Type, options: LLMReplyOptions
+    ) -> ReplyStream<Content.Partial> {
+        let course = ReplyCourse<Content>(self, prompt: messages, options: options)
+        return ReplyStream { () async throws(LLMError) in
             while let event = try await course.next() {
                 if case .snapshot(let partial) = event { return partial }
             }

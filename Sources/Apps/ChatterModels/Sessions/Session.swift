@@ -6,18 +6,30 @@ import ChatterdBasics
 public actor Session {
     public nonisolated let model: any LLM
     public nonisolated let tools: [any Tool]
-    private var current: Transcript
+    /// The clock of snapshots.
+    nonisolated let clock: SnapshotPace.Clock
+    /// The messages, without the one that is being generated.
+    private var complete: [Message]
+    private var growing: GrowingMessage?
     private var isResponding = false
-    /// The transcript before a reply whose reader has left. The next use of the session returns to it.
-    private nonisolated let abandoned = Lock<Transcript?>(nil)
+    /// The messages before a reply whose reader has left. The next use of the session returns to them.
+    private nonisolated let abandoned = Lock<[Message]?>(nil)
     private var observers: [Int: AsyncStream<Transcript>.Continuation] = [:]
+    private var pace: SnapshotPace
     private var lastObserver = 0
 
     /// Creates a session, or restores one from the messages of another.
     public init(model: any LLM, tools: [any Tool] = [], messages: [Message] = []) {
+        self.init(model: model, tools: tools, messages: messages, clock: { .now })
+    }
+
+    /// Creates a session with the clock of its snapshots.
+    init(model: any LLM, tools: [any Tool] = [], messages: [Message] = [], clock: @escaping SnapshotPace.Clock) {
         self.model = model
         self.tools = tools
-        current = Transcript(messages: messages)
+        self.clock = clock
+        complete = messages
+        pace = SnapshotPace(clock)
     }
 
     /// Restores a session.
@@ -31,10 +43,20 @@ public actor Session {
         return current
     }
 
-    /// The messages that are complete.
-    public var messages: [Message] { transcript.messages }
+    private var current: Transcript {
+        var transcript = Transcript(messages: complete)
+        transcript.growing = growing?.message
+        return transcript
+    }
 
-    /// The transcript whenever it changes, from now on; an observer that is slow gets the newest one.
+    /// The messages that are complete.
+    public var messages: [Message] {
+        settle()
+        return complete
+    }
+
+    /// The transcript whenever it changes, from now on; an observer that is slow gets the newest one. While a message of more than 8 KiB
+    /// grows, it changes twenty times a second at most.
     public func transcripts() -> AsyncStream<Transcript> {
         let (stream, continuation) = AsyncStream.makeStream(of: Transcript.self, bufferingPolicy: .bufferingNewest(1))
         lastObserver += 1
@@ -60,38 +82,40 @@ public actor Session {
 
     /// Begins a reply.
     ///
-    /// - Returns: the transcript before, for `fail`.
-    func begin(_ prompt: [Message]) throws(LLMError) -> Transcript {
+    /// - Returns: the messages before, for `fail`.
+    func begin(_ prompt: [Message]) throws(LLMError) -> [Message] {
         settle()
         guard !isResponding else { throw .busy }
         isResponding = true
-        let before = current
-        change { $0.messages += prompt }
+        let before = complete
+        change(to: before + prompt)
         return before
     }
 
-    func grow(to message: AIMessage) {
-        change { $0.growing = message }
+    /// The model generates a piece of its message.
+    func grow(_ event: GenerationEvent) {
+        growing = growing ?? GrowingMessage()
+        growing?.apply(event)
+        guard !observers.isEmpty, pace.permits(growing?.text.utf8.count ?? 0) else { return }
+        show()
+        pace.restart()
     }
 
     func add(_ messages: [Message]) {
-        change {
-            $0.growing = nil
-            $0.messages += messages
-        }
+        change(to: complete + messages)
     }
 
     func end() {
         isResponding = false
     }
 
-    func fail(restoring before: Transcript) {
-        change { $0 = before }
+    func fail(restoring before: [Message]) {
+        change(to: before)
         isResponding = false
     }
 
     /// The reader of the present reply has left. Safe on any thread.
-    nonisolated func abandon(restoring before: Transcript) {
+    nonisolated func abandon(restoring before: [Message]) {
         abandoned.withLock { $0 = before }
         Task { await settle() }
     }
@@ -102,8 +126,13 @@ public actor Session {
         }
     }
 
-    private func change(_ body: (inout Transcript) -> Void) {
-        body(&current)
+    private func change(to messages: [Message]) {
+        complete = messages
+        growing = nil
+        show()
+    }
+
+    private func show() {
         for observer in observers.values {
             observer.yield(current)
         }
@@ -121,6 +150,9 @@ public actor Session {
 }
 
 /// An event of a reply in a session. Snapshots of the value, pieces of the text, and what the tools do, in one stream.
+#if hasAttribute(nonexhaustive)
+    @nonexhaustive(warn)
+#endif
 public enum SessionEvent<Content: Generable>: Sendable {
     /// A piece of the text, of plain and of structured answers.
     case textDelta(String)
@@ -132,6 +164,8 @@ public enum SessionEvent<Content: Generable>: Sendable {
     case toolCall(ToolCall)
     /// A tool has answered.
     case toolOutput(ToolOutput)
+    /// Why nothing comes at the moment.
+    case waiting(Waiting)
     /// The message begins again: text, thinking and value of this message do not count.
     case reset
     /// The last event.

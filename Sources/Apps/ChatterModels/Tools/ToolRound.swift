@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+    import FoundationEssentials
+#else
+    import Foundation
+#endif
+
 /// The calls of one message, which run at the same time.
 struct ToolRound {
     let tools: [any Tool]
@@ -29,11 +35,10 @@ struct ToolRound {
             return try failed(call, "There is no tool of this name. The tools are: \(names).")
         }
         do {
-            let chunks = try await tool.call(call.arguments)
-            return ToolOutput(id: call.id, toolName: call.toolName, Prompt(chunks: chunks))
+            return try await tool.output(for: call)
         } catch {
             if Task.isCancelled { throw LLMError.cancelled }
-            return try failed(call, (error as? LLMError)?.message ?? "\(error)")
+            return try failed(call, (error as? any LocalizedError)?.errorDescription ?? "\(error)")
         }
     }
 

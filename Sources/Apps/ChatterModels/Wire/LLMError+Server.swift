@@ -27,6 +27,8 @@ extension LLMError {
         let text = json.flatMap(Self.text(of:)) ?? "The model's server answered with the status \(status)."
         switch status {
         case 401, 403: self = .unauthorized(text)
+        case 404 where json == nil:
+            self = .malformed("The server answered with the status 404: it probably does not have this API.")
         case 404: self = .unavailable(.modelNotFound)
         case 429: self = .rateLimited(text, retryAfter: retryAfter.flatMap { Duration(retryAfter: $0) })
         case 503 where text.lowercased().contains("loading"): self = .unavailable(.modelNotReady)

@@ -10,18 +10,25 @@ struct Expansion {
         }
         do throws(SyntaxFault) {
             let (declaration, source) = try DeclarationReader.read(fragment.source)
+            let writer = ExtensionWriter(request, declaration, source)
             let faults =
                 declaration.faults + Self.faults(of: declaration, in: request.context)
                 + GuideCheck.faults(of: declaration, in: source)
             guard faults.isEmpty else {
-                response = .expansion(nil, faults.map { Diagnostic($0, in: fragment) })
+                response = Self.failure(faults, request, fragment)
                 return
             }
-            let writer = ExtensionWriter(request, declaration, source)
-            response = .expansion(try writer.source(), [])
+            response = .expansion(request.role == "member" ? try writer.members() : try writer.source(), [])
         } catch {
-            response = .expansion(nil, [Diagnostic(error, in: fragment)])
+            response = Self.failure([error], request, fragment)
         }
+    }
+
+    /// Faults are reported once, with the extension.
+    private static func failure(
+        _ faults: [SyntaxFault], _ request: ExpansionRequest, _ fragment: SourceFragment
+    ) -> PluginResponse {
+        request.role == "member" ? .expansion("", []) : .expansion(nil, faults.map { Diagnostic($0, in: fragment) })
     }
 
     /// An extension stands at the top of the file, where a private type inside another one is hidden.

@@ -4,16 +4,27 @@ extension ExtensionWriter {
     ///
     /// - Throws: a fault if there is no case, or the raw values are not texts.
     func enumerationMembers() throws(SyntaxFault) -> String {
+        try hasValues() ? caseMembers : try choiceMembers()
+    }
+
+    /// The members of the extension of an enumeration. They name no types of the declaration.
+    ///
+    /// - Throws: the same faults.
+    func enumerationConformance() throws(SyntaxFault) -> String {
+        try hasValues() ? caseConformance : try choiceConformance()
+    }
+
+    private func hasValues() throws(SyntaxFault) -> Bool {
         guard !declaration.cases.isEmpty else {
             throw SyntaxFault(message: "@Generable needs an enumeration with cases", offset: 0)
         }
-        if declaration.cases.contains(where: { !$0.parameters.isEmpty }) { return caseMembers }
-        return try choiceMembers()
+        return declaration.cases.contains { !$0.parameters.isEmpty }
     }
 
     // MARK: - Without values
 
-    private func choiceMembers() throws(SyntaxFault) -> String {
+    /// The texts of the cases, as literals.
+    private func texts() throws(SyntaxFault) -> [String] {
         var texts: [String] = []
         for one in declaration.cases {
             if let raw = one.rawValue, !declaration.inherited.contains("String") {
@@ -23,13 +34,22 @@ extension ExtensionWriter {
             }
             texts.append(one.rawValue ?? one.name.withoutBackticks.swiftLiteral)
         }
-        let cases = zip(texts, declaration.cases)
+        return texts
+    }
+
+    private func choiceMembers() throws(SyntaxFault) -> String {
+        """
+        \(access)typealias Partial = ChatterModels.WholeValue<Self>
+        nonisolated \(access)static var schema: ChatterModels.Schema {
+        ChatterModels.Schema.choice(\(name), description: \(description), of: [
+        \(try texts().listLines)])
+        }
+        """
+    }
+
+    private func choiceConformance() throws(SyntaxFault) -> String {
+        let cases = zip(try texts(), declaration.cases)
         return """
-            \(access)typealias Partial = ChatterModels.WholeValue<Self>
-            \(access)static var schema: ChatterModels.Schema {
-            ChatterModels.Schema.choice(\(name), description: \(description), of: [
-            \(texts.listLines)])
-            }
             \(access)init(from content: ChatterModels.StructuredContent) throws {
             switch content {
             \(cases.map { "case .string(\($0)): self = .\($1.name)\n" }.joined())\
@@ -47,10 +67,16 @@ extension ExtensionWriter {
 
     private var caseMembers: String {
         """
-        \(access)static var schema: ChatterModels.Schema {
+        nonisolated \(access)static var schema: ChatterModels.Schema {
         ChatterModels.Schema.anyOf(name: \(name), description: \(description), schemas: [
         \(declaration.cases.map(object).listLines)])
         }
+        \(partialEnumeration)
+        """
+    }
+
+    private var caseConformance: String {
+        """
         \(access)init(from content: ChatterModels.StructuredContent) throws {
         switch content["type"] {
         \(declaration.cases.map { "case .string(\($0.text))?: self = .\($0.name)\($0.reading)\n" }.joined())\
@@ -61,7 +87,6 @@ extension ExtensionWriter {
         switch self {
         \(declaration.cases.map { "case .\($0.name)\($0.bindings):\n\(content(of: $0))\n" }.joined())}
         }
-        \(partialEnumeration)
         """
     }
 
@@ -96,7 +121,7 @@ extension ExtensionWriter {
             return "case .string(\(one.text))?: self = .\(one.name)\(values.inParentheses)\n"
         }
         return """
-            \(access)enum Partial: ChatterModels.PartialValue {
+            nonisolated \(access)enum Partial: ChatterModels.PartialValue {
             \(cases.joined())\
             \(access)init?(partial content: ChatterModels.StructuredContent) {
             switch content["type"] {
@@ -120,7 +145,7 @@ extension TypeDeclaration.Case {
     fileprivate var reading: String {
         parameters.map {
             ($0.label.map { $0 + ": " } ?? "")
-                + "try content.member(\($0.memberName.swiftLiteral), as: \($0.type.metatype))"
+                + "try content.member(\($0.memberName.swiftLiteral))"
         }.inParentheses
     }
 }

@@ -1,5 +1,8 @@
-/// Writes the extension that makes a type generable. All names are qualified, because the file of the type may have others of the same
-/// name.
+/// Writes what makes a type generable. Names of our own are qualified, because the file of the type may have others of the same name.
+///
+/// All that names the types of properties is written as members, where these names mean what they mean to the properties: an extension
+/// stands at the top of the file, and does not see types beside a nested one. Initializers are written in the extension: as a member, one
+/// would take the place of that of the compiler.
 struct ExtensionWriter {
     private let request: ExpansionRequest
     let declaration: TypeDeclaration
@@ -25,12 +28,25 @@ struct ExtensionWriter {
         return source[index] == "extension" ? lead.modifiers.first { $0 == "public" || $0 == "package" } : nil
     }
 
+    /// The members of the type.
+    ///
+    /// - Throws: a fault of the declaration.
+    func members() throws(SyntaxFault) -> String {
+        switch declaration.kind {
+        case .structure: structureMembers
+        case .enumeration: try enumerationMembers()
+        }
+    }
+
+    /// The extension.
+    ///
+    /// - Throws: a fault of the declaration.
     func source() throws(SyntaxFault) -> String {
         let conformance = request.needsConformance ? ": ChatterModels.Generable" : ""
         let members =
             switch declaration.kind {
-            case .structure: structureMembers
-            case .enumeration: try enumerationMembers()
+            case .structure: structureConformance
+            case .enumeration: try enumerationConformance()
             }
         return """
             nonisolated extension \(request.extendedType)\(conformance) {

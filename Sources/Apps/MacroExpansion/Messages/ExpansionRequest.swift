@@ -4,6 +4,8 @@ import ChatterdBasics
 struct ExpansionRequest {
     /// The name of the macro's type in `#externalMacro`.
     private(set) var macro = ""
+    /// What the macro adds: `member` for members, `extension` for an extension.
+    private(set) var role = ""
     private(set) var attribute: SourceFragment?
     private(set) var declaration: SourceFragment?
     /// The type that is extended, with those around it: `Outer.Inner`.
@@ -18,6 +20,8 @@ struct ExpansionRequest {
         while let key = try reader.nextKey() {
             if reader.matches(key, "macro") {
                 try readMacro(&reader)
+            } else if reader.matches(key, "macroRole") {
+                role = try reader.text()
             } else if reader.matches(key, "attributeSyntax") {
                 attribute = try SourceFragment(reading: &reader)
             } else if reader.matches(key, "declSyntax") {

@@ -21,7 +21,7 @@ struct MessageText {
         switch message.state {
         case .cancelled: console.writeLine("[stopped]", .dim)
         case .failed, .interrupted: console.write(foreign: "[\(message.error ?? "failed")]\n", .red)
-        case .complete, .streaming, nil: break
+        default: break
         }
     }
 }

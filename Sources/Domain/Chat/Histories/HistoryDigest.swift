@@ -24,6 +24,17 @@ public struct HistoryDigest: Sendable, Hashable {
         self.init(high: digest.first, low: digest.second)
     }
 
+    /// The digest of a whole request of an owner. It differs from the digests of all histories.
+    ///
+    /// - Parameter path: the path of the request; other paths read the same body in another way.
+    public init(ofRequest body: Span<UInt8>, to path: String, by owner: Owner) {
+        var all = ComparableBytes()
+        all.append(owner.defaultKey)
+        all.append("request " + path)
+        all.append(SHA256Digest(of: body).bytes)
+        self.init(of: all.bytes.span)
+    }
+
     /// The history of an owner without a message.
     ///
     /// - Parameter chat: the name that the client's program has for the chat; `nil` for none. Chats with other names have other histories.

@@ -30,6 +30,9 @@ public struct ChatRequest: Sendable, Equatable {
     /// Whether a conversation that the request begins is a single request, which is in no list of conversations until something follows it.
     public var isSingle = false
 
+    /// The digest by which a repetition of the request is recognised; `nil` if its client does not count repetitions.
+    public var digest: HistoryDigest?
+
     /// Whether queue positions are sent as events too; `nil` if the body does not have the member.
     public var queueEvents: Bool?
 

@@ -69,7 +69,9 @@ extension ChatRequestError {
     }
 
     /// The error of a request that names no app.
-    public static let missingAppID = missing("appID")
+    public static let missingAppID = ChatRequestError(
+        problem: .missing, field: "appID",
+        message: "appID is missing: this server has no keys (open mode), so a request names its app.")
 
     static func empty(_ field: ChatRequestFieldName) -> ChatRequestError {
         ChatRequestError(problem: .empty, field: field.words, message: "\(field.words) must not be empty.")

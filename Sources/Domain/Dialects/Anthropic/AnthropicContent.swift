@@ -15,7 +15,7 @@ struct AnthropicContent {
         static let text: Set<String> = ["type", "cache_control", "text", "citations"]
         static let document: Set<String> = ["type", "cache_control", "title", "context", "source", "content"]
         static let image: Set<String> = ["type", "cache_control", "source"]
-        static let source: Set<String> = ["type", "media_type", "data", "url", "content"]
+        static let source: Set<String> = ["type", "media_type", "data", "url", "file_id", "content"]
         static let reference: Set<String> = ["type", "cache_control", "tool_name"]
         static let call: Set<String> = ["type", "cache_control", "id", "name", "input", "caller"]
         /// The text of a result says what failed.
@@ -24,6 +24,8 @@ struct AnthropicContent {
 
     /// The names of called tools by the ids of their calls: results of tools name only the call.
     private var tools: [ExactText: String] = [:]
+    /// Whether the next message comes before the newest one of the user.
+    private var isPast = false
     private var ignored: IgnoredMembers
 
     /// Adds `system` and `messages` to a request.
@@ -48,9 +50,11 @@ struct AnthropicContent {
         }
         guard !list.isEmpty else { throw .invalid("messages: at least one message is required", "messages") }
         var messages: [ModelMessage] = []
+        let newest = list.lastIndex { $0.last("role", .string)?.string == "user" } ?? 0
         for (index, value) in list.enumerated() {
             let path = "messages[\(index)]"
             guard let message = value.members() else { throw .wrongType(path, "an object") }
+            isPast = index < newest
             try message.ignore(allBut: ["role", "content"], in: path + ".", as: &ignored)
             guard let content = message["content"] else {
                 throw .invalid("\(path).content: Field required", "\(path).content")
@@ -159,7 +163,11 @@ struct AnthropicContent {
         case "content":
             guard let content = source["content"] else { throw .wrongType(path + ".content", "a string or blocks") }
             builder.add(text: try text(of: content, at: path + ".content"))
-        default: throw .unsupported(path + ".type", "send the text of the document, with the type text.")
+        default:
+            builder.add(
+                text: try ignored.note(
+                    ofFile: nil, isPast: isPast, at: String(path.dropLast(".source".count)),
+                    refusing: path + ".type", "send the text of the document, with the type text."))
         }
         return builder.text
     }
@@ -174,7 +182,11 @@ struct AnthropicContent {
         switch try source.string("type", in: path) {
         case "base64": builder.add(image: try source.string("data", in: path) ?? "")
         case "url": try builder.add(imageURL: try source.string("url", in: path) ?? "", in: path + "url")
-        default: throw .unsupported(path + "type", "use base64 or url.")
+        default:
+            builder.add(
+                text: try ignored.note(
+                    ofFile: nil, isPast: isPast, at: String(path.dropLast(".source.".count)),
+                    refusing: path + "type", "use base64 or url."))
         }
     }
 

@@ -17,10 +17,13 @@ struct OpenAIMessages {
         static let refusal: Set<String> = ["type", "refusal", "cache_control"]
         static let image: Set<String> = ["type", "image_url", "cache_control"]
         static let imageURL: Set<String> = ["url", "detail"]
+        static let file: Set<String> = ["type", "file", "input_audio", "cache_control"]
     }
 
     /// The names of called tools by the ids of their calls: results of tools name only the call.
     private var tools: [ExactText: String] = [:]
+    /// Whether the next message comes before the newest one of the user.
+    private var isPast = false
     private var ignored: IgnoredMembers
 
     /// Adds `messages` to a request.
@@ -31,8 +34,10 @@ struct OpenAIMessages {
         guard !list.isEmpty else { throw .invalid("messages must not be empty.", "messages") }
         var messages = OpenAIMessages(ignored: draft.ignored)
         draft.messages.reserveCapacity(list.count)
+        let newest = list.lastIndex { $0.last("role", .string)?.string == "user" } ?? 0
         for (index, value) in list.enumerated() {
             guard let message = value.members() else { throw .wrongType("messages[\(index)]", "an object") }
+            messages.isPast = index < newest
             draft.messages.append(try messages.translate(message, in: "messages[\(index)]."))
         }
         draft.ignored = messages.ignored
@@ -100,6 +105,12 @@ struct OpenAIMessages {
                 try part.ignore(allBut: Parts.refusal, in: path + ".", as: &ignored)
                 builder.add(text: try part.string("refusal", in: path + ".") ?? "")
             case "image_url": try add(image: part, to: &builder, in: path)
+            case "file", "input_audio":
+                try part.ignore(allBut: Parts.file, in: path + ".", as: &ignored)
+                let name = try part.object("file", in: path + ".")?.string("filename", in: path + ".file.")
+                builder.add(
+                    text: try ignored.note(
+                        ofFile: name, isPast: isPast, at: path, refusing: path + ".type", "use text or image_url."))
             default: throw .unsupported("\(path).type", "use text or image_url.")
             }
         }

@@ -37,7 +37,10 @@ struct DoorMembers {
     /// The members of a member; `nil` if it is absent.
     func object(_ name: String, in path: String = "") throws(RelayError) -> DoorMembers? {
         guard let value = values[name] else { return nil }
-        guard let members = value.members() else { throw .wrongType(path + name, "an object") }
+        guard let members = value.members() else {
+            let noun = value.kind == .object ? "an object of at most \(Self.maximumMembers) members" : "an object"
+            throw .wrongType(path + name, noun)
+        }
         return members
     }
 

@@ -3,26 +3,29 @@ import ChatterdRelay
 
 /// The member `metadata` of a request: pairs of texts, which chatterd keeps for the client.
 enum DoorMetadata {
-    static let maximumPairs = 16
-    /// The limits of a name and of a text, in Unicode scalars.
-    static let maximumName = 64
-    static let maximumText = 512
+    private typealias Limits = ConversationMetadata
+
+    /// The pairs; `nil` without any.
+    static func pairs(of members: DoorMembers) throws(RelayError) -> DoorMembers? {
+        guard let value = members["metadata"] else { return nil }
+        guard value.kind == .object else { throw .wrongType("metadata", "an object") }
+        guard let pairs = value.members(), pairs.names.count <= Limits.maximumPairs else {
+            throw .invalid("metadata has more than \(Limits.maximumPairs) members.", "metadata")
+        }
+        return pairs
+    }
 
     /// The pairs as JSON without braces, without those that are null or repeated; empty without any.
     ///
     /// - Parameter name: the name of a pair that is treated elsewhere.
     static func json(of members: DoorMembers, without name: String? = nil) throws(RelayError) -> [UInt8] {
-        guard let metadata = try members.object("metadata") else { return [] }
-        guard metadata.names.count <= maximumPairs else {
-            throw .invalid("metadata has more than \(maximumPairs) members.", "metadata")
-        }
+        guard let metadata = try pairs(of: members) else { return [] }
         var json = ByteBuffer()
         for pair in metadata.names where pair != name {
-            guard pair.unicodeScalars.count <= maximumName, let text = metadata[pair]?.string,
-                text.unicodeScalars.count <= maximumText
-            else {
+            guard let text = metadata[pair]?.string, Limits.permits(pair, text) else {
                 throw .invalid(
-                    "metadata has names of at most \(maximumName) characters, and texts of at most \(maximumText).",
+                    "metadata has names of at most \(Limits.maximumName) characters, and texts of at most "
+                        + "\(Limits.maximumText).",
                     "metadata.\(pair)")
             }
             if !json.isEmpty { json.append(",") }

@@ -41,6 +41,22 @@ public struct IgnoredMembers: Sendable {
         paths.append(path)
     }
 
+    /// The text in the place of a file that no model reads here, such as a PDF, in a message before the newest one of the user: otherwise each
+    /// later request of the chat would be refused, too. The newest message asks about the file, so it is refused.
+    ///
+    /// - Parameters:
+    ///   - name: the name of the file; `nil` if it has none.
+    ///   - path: the path of the part.
+    ///   - place: the path that the error names.
+    /// - Throws: `invalidRequest` with the reason for a part that is not past, and for the policy `strict`.
+    mutating func note(
+        ofFile name: String?, isPast: Bool, at path: String, refusing place: String, _ reason: String
+    ) throws(RelayError) -> String {
+        guard isPast, policy == .lenient else { throw .unsupported(place, reason) }
+        try add(path, reason)
+        return "[A file that the model cannot read\(name.map { ": \($0)" } ?? "")]"
+    }
+
     /// The paths with commas between them, as a field of the response; `nil` for none.
     public var text: String? {
         paths.isEmpty ? nil : (paths + (hasMore ? ["..."] : [])).joined(separator: ", ")

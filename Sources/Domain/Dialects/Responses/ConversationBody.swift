@@ -59,7 +59,7 @@ public struct ConversationBody: Sendable {
     }
 
     private static func title(_ members: DoorMembers) throws(RelayError) -> ConversationChange.Title {
-        guard let title = try members.object("metadata")?["title"] else { return .unchanged }
+        guard let title = try DoorMetadata.pairs(of: members)?["title"] else { return .unchanged }
         do throws(ChatRequestError) {
             return try ConversationChange(decoding: (Array("{\"title\":".utf8) + title.json + Array("}".utf8)).span)
                 .title

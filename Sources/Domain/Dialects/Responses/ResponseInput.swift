@@ -17,6 +17,7 @@ struct ResponseInput {
     /// The types of items about tools that a server of Open Responses runs by itself, which say nothing that a message of the model does not.
     private static let foreign = [
         "web_search_call", "file_search_call", "mcp_list_tools", "tool_search_call", "tool_search_output",
+        "additional_tools",
     ]
 
     /// The members of items that chatterd reads. Items from earlier answers have an id and a status, which mean nothing in a request.
@@ -29,6 +30,7 @@ struct ResponseInput {
         static let textPart: Set<String> = ["type", "text"]
         static let refusalPart: Set<String> = ["type", "refusal"]
         static let imagePart: Set<String> = ["type", "image_url", "detail"]
+        static let filePart: Set<String> = ["type", "filename", "file_data", "file_url", "file_id", "input_audio"]
     }
 
     private var messages: [ModelMessage] = []
@@ -36,20 +38,22 @@ struct ResponseInput {
     private var open: (builder: MessageBuilder, stage: Stage)?
     /// The names of called tools by the ids of their calls: results name only the call.
     private var called: [ExactText: String] = [:]
-    /// The tools of the request.
-    private let tools: ToolTable
+    /// The tools of the request; `nil` for items without a request.
+    private let tools: ToolTable?
+    /// Whether the next item comes before the newest message of the user.
+    private var isPast = false
     private var ignored: IgnoredMembers
 
-    private init(calling tools: ToolTable, ignored: IgnoredMembers) {
+    private init(calling tools: ToolTable?, ignored: IgnoredMembers) {
         self.tools = tools
         self.ignored = ignored
     }
 
     /// Translates a text, which is a message of the user, or an array of items.
     ///
-    /// - Parameter tools: the tools of the request.
+    /// - Parameter tools: the tools of the request, with those of its items; `nil` for items without a request.
     static func translate(
-        items value: JSONSlice, _ path: String, calling tools: ToolTable = ToolTable(), ignored: inout IgnoredMembers
+        items value: JSONSlice, _ path: String, calling tools: ToolTable? = nil, ignored: inout IgnoredMembers
     ) throws(RelayError) -> [ModelMessage] {
         if let text = value.string { return [ModelMessage(role: "user", content: text)] }
         guard let items = value.elements(atMost: ChatRequest.maximumMessages) else {
@@ -57,9 +61,11 @@ struct ResponseInput {
         }
         guard !items.isEmpty else { throw .invalid("\(path) must not be empty.", path) }
         var input = ResponseInput(calling: tools, ignored: ignored)
+        let newest = items.lastIndex { $0.last("role", .string)?.string == "user" } ?? 0
         for (index, value) in items.enumerated() {
             let path = "\(path)[\(index)]"
             guard let item = value.members() else { throw .wrongType(path, "an object") }
+            input.isPast = index < newest
             try input.add(item, in: path + ".")
         }
         input.close()
@@ -96,6 +102,7 @@ struct ResponseInput {
             builder.toolName = builder.callID.flatMap { called[$0] }
             try add(content: item, "output", to: &builder, in: path)
             messages.append(builder.build())
+        case "additional_tools" where tools != nil: break
         case "item_reference":
             throw .unsupported(
                 "\(path)type", "send the items themselves, or previous_response_id, or conversation.")
@@ -131,7 +138,8 @@ struct ResponseInput {
     ) throws(RelayError) {
         let id = try Self.required(item, "call_id", in: path)
         let own = try Self.required(item, "name", in: path)
-        let name = tools.called(own, of: try item.string("namespace", in: path))
+        let namespace = try item.string("namespace", in: path)
+        let name = tools?.called(own, of: namespace) ?? ToolTable.called(own, of: namespace)
         called[id] = name
         if open == nil { open(MessageBuilder("assistant"), at: .calls) }
         open?.builder.add(call: id, name: name, arguments: arguments)
@@ -202,6 +210,13 @@ struct ResponseInput {
                 try ignore(allBut: Members.refusalPart, of: part, in: path)
                 builder.add(text: try Self.required(part, "refusal", in: path + "."))
             case "input_image": try add(image: part, to: &builder, in: path)
+            case "input_file", "input_audio":
+                try ignore(allBut: Members.filePart, of: part, in: path)
+                let name = try part.string("filename", in: path + ".")
+                builder.add(
+                    text: try ignored.note(
+                        ofFile: name, isPast: isPast, at: path,
+                        refusing: path + ".type", "use input_text, output_text, refusal or input_image."))
             default:
                 throw .unsupported("\(path).type", "use input_text, output_text, refusal or input_image.")
             }
@@ -211,7 +226,13 @@ struct ResponseInput {
     private mutating func add(
         image part: DoorMembers, to builder: inout MessageBuilder, in path: String
     ) throws(RelayError) {
-        if part["file_id"] != nil { throw .unsupported(path + ".file_id", "send the image itself, as image_url.") }
+        if part["file_id"] != nil {
+            builder.add(
+                text: try ignored.note(
+                    ofFile: nil, isPast: isPast, at: path,
+                    refusing: path + ".file_id", "send the image itself, as image_url."))
+            return
+        }
         try ignore(allBut: Members.imagePart, of: part, in: path)
         try ignored.add(detailOf: part, in: path + ".")
         try builder.add(imageURL: try Self.required(part, "image_url", in: path + "."), in: path + ".image_url")

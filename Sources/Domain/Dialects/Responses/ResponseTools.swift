@@ -1,10 +1,26 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdRelay
 
 /// `tools` and `tool_choice` of a request for a response.
 struct ResponseTools {
     /// The limit of the length of a namespace's name, in bytes. Each tool of the namespace repeats it.
     private static let maximumNamespace = 256
+    /// The limit of the description of a namespace that a model gets, in Unicode scalars. Each tool of the namespace repeats it.
+    private static let maximumDescription = 1_024
+
+    /// A namespace of tools.
+    private struct Namespace {
+        let name: String
+        let description: String?
+
+        /// The description of a tool for a model: that of the namespace, and its own.
+        func describing(_ own: String?) -> String? {
+            guard let description, !description.isEmpty else { return own }
+            let shown = String(description.unicodeScalars.prefix(ResponseTools.maximumDescription))
+            return own.map { shown + "\n\n" + $0 } ?? shown
+        }
+    }
 
     /// The tools as answers repeat them, as a JSON array.
     private(set) var repeated: [UInt8] = []
@@ -14,6 +30,8 @@ struct ResponseTools {
     private(set) var table = ToolTable()
     /// The tools for the model server, with their names there.
     private var tools: [(name: String, namespace: String?, json: [UInt8])] = []
+    /// Whether tools of the input are added, which the request may have already.
+    private var isAdding = false
     /// `tool_choice` for the model server; `nil` for its own choice.
     private var choice: [UInt8]?
 
@@ -22,11 +40,36 @@ struct ResponseTools {
         for (index, value) in (try members.array("tools", atMost: ToolTable.maximumTools) ?? []).enumerated() {
             if let tool = try add(value, "tools[\(index)]", ignored: &ignored) { list.append(tool) }
         }
+        let additions = try addTools(of: members["input"], to: &list, ignored: &ignored)
         repeated = Self.array(list)
         if let value = members["tool_choice"] { try choose(value) }
-        if tools.isEmpty, choice != nil, members["tools"]?.elements(atMost: ToolTable.maximumTools)?.isEmpty == false {
+        let isEmpty = members["tools"]?.elements(atMost: ToolTable.maximumTools)?.isEmpty ?? true
+        if tools.isEmpty, choice != nil, !isEmpty || additions > 0 {
             throw .unsupported("tool_choice", "no model can call one of these tools here.")
         }
+    }
+
+    /// Adds the tools of the items `additional_tools` of the input. Model servers have all tools before the messages, so the place of such
+    /// an item has no effect. A tool that the request has already counts once.
+    ///
+    /// - Returns: the number of tools of these items.
+    private mutating func addTools(
+        of input: JSONSlice?, to list: inout [[UInt8]], ignored: inout IgnoredMembers
+    ) throws(RelayError) -> Int {
+        var count = 0
+        let items = input?.elements(atMost: ChatRequest.maximumMessages) ?? []
+        for (index, item) in items.enumerated() where item.last("type", .string)?.string == "additional_tools" {
+            let path = "input[\(index)]."
+            guard let item = item.members() else { throw .wrongType(String(path.dropLast()), "an object") }
+            try item.ignore(allBut: Self.additionMembers, in: path, as: &ignored)
+            let values = try item.array("tools", in: path, atMost: ToolTable.maximumTools) ?? []
+            count += values.count
+            isAdding = true
+            for (index, value) in values.enumerated() {
+                if let tool = try add(value, "\(path)tools[\(index)]", ignored: &ignored) { list.append(tool) }
+            }
+        }
+        return count
     }
 
     /// Adds a tool.
@@ -51,28 +94,32 @@ struct ResponseTools {
         guard 1...Self.maximumNamespace ~= name.utf8.count else {
             throw .invalid("\(path)name must have 1 to \(Self.maximumNamespace) bytes.", "\(path)name")
         }
-        let description = try members.string("description", in: path)
+        let namespace = Namespace(name: name, description: try members.string("description", in: path))
         var list: [[UInt8]] = []
         let values = try members.array("tools", in: path, atMost: ToolTable.maximumTools) ?? []
         for (index, value) in values.enumerated() {
             let path = "\(path)tools[\(index)]"
             guard let tool = value.members() else { throw .wrongType(path, "an object") }
-            if let tool = try add(tool, path, of: name, ignored: &ignored) { list.append(tool) }
+            if let tool = try add(tool, path, of: namespace, ignored: &ignored) { list.append(tool) }
         }
         guard !list.isEmpty else { return nil }
         let tools = Self.array(list)
         return Self.object { json in
             json.member("type", "namespace")
             json.member("name", name)
-            json.member("description", orNull: description)
+            json.member("description", orNull: namespace.description)
             json.member("tools", raw: tools.span)
         }
     }
 
     /// Adds a tool of a namespace, or one outside of all.
     private mutating func add(
-        _ tool: DoorMembers, _ path: String, of namespace: String?, ignored: inout IgnoredMembers
+        _ tool: DoorMembers, _ path: String, of namespace: Namespace?, ignored: inout IgnoredMembers
     ) throws(RelayError) -> [UInt8]? {
+        if isAdding, let name = tool["name"]?.string, table.has(name, of: namespace?.name) {
+            try ignored.add(path, "the request has a tool of this name.")
+            return nil
+        }
         switch try tool.string("type", in: path + ".") {
         case "function": return try add(function: tool, in: path + ".", of: namespace, ignored: &ignored)
         case "custom": return try add(custom: tool, in: path + ".", of: namespace, ignored: &ignored)
@@ -84,17 +131,18 @@ struct ResponseTools {
 
     /// Adds a custom tool as the function that a model calls in its place.
     private mutating func add(
-        custom tool: DoorMembers, in path: String, of namespace: String?, ignored: inout IgnoredMembers
+        custom tool: DoorMembers, in path: String, of namespace: Namespace?, ignored: inout IgnoredMembers
     ) throws(RelayError) -> [UInt8] {
         try tool.ignore(allBut: Self.customMembers, in: path, as: &ignored)
         let name = try Self.name(of: tool, in: path)
         let description = try tool.string("description", in: path)
         let format = try tool.object("format", in: path)
         let custom = CustomTool(
-            name: try enter(ToolTable.Tool(namespace: namespace, name: name, isCustom: true), in: path),
-            description: description, syntax: try format?.string("syntax", in: path + "format."),
+            name: try enter(ToolTable.Tool(namespace: namespace?.name, name: name, isCustom: true), in: path),
+            description: namespace?.describing(description) ?? description,
+            syntax: try format?.string("syntax", in: path + "format."),
             grammar: try format?.string("definition", in: path + "format."))
-        add(custom.function, of: namespace)
+        add(custom.function, of: namespace?.name)
         return Self.object { json in
             json.member("type", "custom")
             json.member("name", name)
@@ -104,30 +152,32 @@ struct ResponseTools {
     }
 
     private mutating func add(
-        function tool: DoorMembers, in path: String, of namespace: String?, ignored: inout IgnoredMembers
+        function tool: DoorMembers, in path: String, of namespace: Namespace?, ignored: inout IgnoredMembers
     ) throws(RelayError) -> [UInt8] {
         try tool.ignore(allBut: Self.functionMembers, in: path, as: &ignored)
         _ = try tool.object("parameters", in: path)
         let name = try Self.name(of: tool, in: path)
         let parameters = tool["parameters"]?.json
+        let description = try tool.string("description", in: path)
         let function = OpenAIFunction(
-            name: try enter(ToolTable.Tool(namespace: namespace, name: name, isCustom: false), in: path),
-            description: try tool.string("description", in: path),
+            name: try enter(ToolTable.Tool(namespace: namespace?.name, name: name, isCustom: false), in: path),
+            description: namespace?.describing(description) ?? description,
             // Model servers need a schema.
             parameters: parameters ?? Array(#"{"type":"object","properties":{}}"#.utf8),
             strict: try tool.boolean("strict", in: path))
-        add(function, of: namespace)
+        add(function, of: namespace?.name)
         let shown = parameters ?? Array("null".utf8)
         return Self.object { json in
             json.member("type", "function")
             json.member("name", name)
-            json.member("description", orNull: function.description)
+            json.member("description", orNull: description)
             json.member("parameters", raw: shown.span)
             json.name("strict")
             if let strict = function.strict { json.boolean(strict) } else { json.null() }
         }
     }
 
+    private static let additionMembers: Set<String> = ["type", "id", "status", "role", "tools"]
     private static let namespaceMembers: Set<String> = ["type", "name", "description", "tools"]
     private static let customMembers: Set<String> = ["type", "name", "description", "format"]
     private static let functionMembers: Set<String> = ["type", "name", "description", "parameters", "strict"]

@@ -66,6 +66,9 @@ struct ToolTable {
     /// The tool that a model calls by a name; `nil` for none.
     func tool(called name: String) -> Tool? { tools[name] }
 
+    /// Whether the table has a tool.
+    func has(_ name: String, of namespace: String?) -> Bool { tools[Self.called(name, of: namespace)] != nil }
+
     /// The name that a model calls a tool by. Without a namespace it may be that of the only tool of a namespace with this name: some programs
     /// do not send the namespace of a call back.
     func called(_ name: String, of namespace: String?) -> String {

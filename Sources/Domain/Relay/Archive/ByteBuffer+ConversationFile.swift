@@ -13,6 +13,7 @@ extension ByteBuffer {
                 json.member("created_at", time: header.createdAt)
                 json.member("updated_at", time: header.updatedAt)
                 json.member("archived_at", time: header.archivedAt)
+                json.member("metadata", members: header.metadata)
             }
         }
         append("\n")

@@ -167,7 +167,20 @@ extension ConversationHeader {
         let createdAt = try line.required(.createdAt, try line.time(.createdAt))
         self.init(
             name: name, title: try line.string(.title, upTo: Self.titleLimit), createdAt: createdAt,
-            updatedAt: try line.time(.updatedAt) ?? createdAt, archivedAt: try line.time(.archivedAt))
+            updatedAt: try line.time(.updatedAt) ?? createdAt, archivedAt: try line.time(.archivedAt),
+            metadata: try Self.metadata(line))
+    }
+
+    private static func metadata(_ line: borrowing ConversationLineMembers) throws(ConversationLineFault) -> [UInt8] {
+        var count = 0
+        return try line.members(.metadata) { name, value in
+            count += 1
+            // The title has a member of its own.
+            guard count <= ConversationMetadata.maximumPairs, name != "title", value[0] == UInt8(ascii: "\"") else {
+                return false
+            }
+            return ConversationMetadata.permits(name, String(decodingJSON: value.extracting(1..<value.count - 1)))
+        }
     }
 
     /// The limit of the name in a file, in bytes. It has no effect.

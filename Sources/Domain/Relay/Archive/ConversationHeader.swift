@@ -13,14 +13,18 @@ public struct ConversationHeader: Sendable, Equatable {
     public var updatedAt: Int64
     /// The time at which it was archived, in microseconds since 1970; `nil` if it is not archived.
     public var archivedAt: Int64?
+    /// The metadata for the client, as JSON without braces; empty without any.
+    public var metadata: [UInt8]
 
     public init(
-        name: String, title: String? = nil, createdAt: Int64, updatedAt: Int64, archivedAt: Int64? = nil
+        name: String, title: String? = nil, createdAt: Int64, updatedAt: Int64, archivedAt: Int64? = nil,
+        metadata: [UInt8] = []
     ) {
         self.name = name
         self.title = title
         self.createdAt = createdAt
         self.updatedAt = updatedAt
         self.archivedAt = archivedAt
+        self.metadata = metadata
     }
 }

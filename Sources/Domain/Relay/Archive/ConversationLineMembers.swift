@@ -4,7 +4,7 @@ import ChatterdBasics
 struct ConversationLineMembers: ~Escapable {
     /// All names that lines have. A line with another name comes from a later version, and would lose something.
     enum Name: String {
-        case chatterd, version, conversation, title
+        case chatterd, version, conversation, title, metadata
         case createdAt = "created_at"
         case updatedAt = "updated_at"
         case archivedAt = "archived_at"

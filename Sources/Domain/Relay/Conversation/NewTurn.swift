@@ -24,6 +24,8 @@ public struct NewTurn: Sendable {
     public var whenBusy: BusyPolicy
     /// Whether a conversation that the turn begins is in no list until another turn follows.
     public var isSingle = false
+    /// The digest by which a repetition of the request is recognised; `nil` for none.
+    public var digest: HistoryDigest?
     /// The meter of the request; `nil` if it counts against no limit.
     public var meter: Meter?
     /// How far back the history is read; `nil` for all of it.

@@ -52,11 +52,16 @@ extension ChatService {
             do throws(RelayError) {
                 return try await store.openTurn(opening)
             } catch  where error.code == .conversationBusy && left > 0 {
-                guard let id = error.reply else { throw error }
-                let found = try? await find(id)
-                if let found, found.state == nil { throw error }
+                guard await isOver(error.reply) else { throw error }
             }
         }
+    }
+
+    /// Whether a reply that made a conversation busy is over now. That of a dead process is settled.
+    public func isOver(_ reply: ReplyID?) async -> Bool {
+        guard let reply else { return false }
+        guard let found = try? await find(reply) else { return true }
+        return found.state != nil
     }
 
     /// Makes the opening of a turn.
@@ -71,6 +76,7 @@ extension ChatService {
             onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter,
             reach: context.reach(of: request.model, passThrough: request.passThrough, in: conversation))
         opening.isSingle = request.isSingle
+        opening.digest = request.digest
         return opening
     }
 

@@ -72,6 +72,7 @@ public struct FieldName: Sendable, Hashable {
     public static let xForwardedFor = FieldName(lowercase: "x-forwarded-for")
     public static let xForwardedHost = FieldName(lowercase: "x-forwarded-host")
     public static let xForwardedProto = FieldName(lowercase: "x-forwarded-proto")
+    public static let xStainlessRetryCount = FieldName(lowercase: "x-stainless-retry-count")
     public static let xHistory = FieldName(lowercase: "x-history")
     public static let xIgnoredMembers = FieldName(lowercase: "x-ignored-members")
     public static let xRateLimitLimitRequests = FieldName(lowercase: "x-ratelimit-limit-requests")

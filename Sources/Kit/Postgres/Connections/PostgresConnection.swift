@@ -83,6 +83,12 @@ final class PostgresConnection: ReadinessHandler {
     /// The number of unanswered batches.
     var load: Int { batches.count }
 
+    /// Whether another batch may be sent now.
+    ///
+    /// A pooler's session takes one batch at a time: PgBouncer lends the session to its next client as soon as the server is ready, even
+    /// if it has passed on one half of a message by then. The next client's bytes would become the other half.
+    var acceptsBatch: Bool { !isRetired && load < (ownsSession ? pool.configuration.pipelineDepth : 1) }
+
     /// Whether the server has been busy with the first batch for so long that the next ones should go elsewhere: it waits for a lock or for a
     /// standby, or runs a slow statement.
     var isStalled: Bool { !batches.isEmpty && now - busySince > Self.stallAge }

@@ -116,7 +116,7 @@ public final class ConversationCatalogue {
     public func create(
         _ key: ConversationKey, title: String?, messages: [ModelMessage], metadata: String = ""
     ) async throws(RelayError) -> CatalogueEntry {
-        try quota?.admit(messages.reduce(0) { $0 + $1.content.utf8.count }, of: key.owner)
+        try quota?.admit(PostgresConversationStore.size(of: messages), of: key.owner)
         defer { quota?.stored(of: key.owner) }
         var transaction = Transaction()
         var attachments = Attachments()

@@ -14,7 +14,7 @@ extension ConversationArchive {
     public func add(
         _ messages: [ModelMessage], to key: ConversationKey
     ) async throws(RelayError) -> [ConversationRow] {
-        try quota?.admit(messages.reduce(0) { $0 + $1.content.utf8.count }, of: key.owner)
+        try quota?.admit(PostgresConversationStore.size(of: messages), of: key.owner)
         defer { quota?.stored(of: key.owner) }
         defer { signals?.changed(key) }
         var attachments = Attachments()
@@ -29,12 +29,7 @@ extension ConversationArchive {
         let running = transaction.add(ConversationStatements.running(in: key))
         let results = try await pool.runForRelay(transaction, attempts: Self.attempts)
         guard !results[header].isEmpty else { throw Self.notFound }
-        guard results[running].isEmpty else {
-            throw RelayError(
-                .conversationBusy,
-                "A response of this conversation is being generated. Add the items when it has ended, or stop it first."
-            )
-        }
+        if let reply = results[running].first { throw Self.busy(with: reply) }
         let rows = results[added].sorted { $0.seq < $1.seq }
         guard rows.count == messages.count else { throw tooLarge }
         return zip(messages, rows).map { message, row in
@@ -42,6 +37,14 @@ extension ConversationArchive {
                 seq: row.seq, kind: .message, time: 0, role: Array(message.role.utf8),
                 content: Array(message.content.utf8), extras: Array((message.extras ?? "").utf8), id: row.id)
         }
+    }
+
+    private static func busy(with reply: ReplyID) -> RelayError {
+        var error = RelayError(
+            .conversationBusy,
+            "A response of this conversation is being generated. Add the items when it has ended, or stop it first.")
+        error.reply = reply
+        return error
     }
 
     /// The last row of a conversation, if it is a message outside of turns.
@@ -100,6 +103,7 @@ extension ConversationArchive {
             // A row that is older than attachments has its images itself, and no use of them.
             transaction.add(AttachmentStatements.attach(attachments, to: key, limit: attachmentsLimit))
         }
+        transaction.add(AttachmentStatements.release(in: key))
         defer { signals?.changed(key) }
         return try await pool.runForRelay(transaction, attempts: Self.attempts)[step].affectedRows == 1
     }

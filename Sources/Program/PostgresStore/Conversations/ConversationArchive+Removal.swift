@@ -12,6 +12,7 @@ extension ConversationArchive {
         // The separate lock comes first, so that the removal sees all earlier changes.
         transaction.add(ConversationRevision.lock(conversation))
         let removal = transaction.add(RemovalStatements.remove(reply.turn, id: reply.id))
+        transaction.add(AttachmentStatements.release(in: conversation))
         let found = transaction.add(RemovalStatements.isRunning(reply.turn, id: reply.id))
         defer { signals?.changed(conversation) }
         let results = try await pool.runForRelay(transaction, attempts: Self.attempts)

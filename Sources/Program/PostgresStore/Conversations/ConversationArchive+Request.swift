@@ -29,6 +29,13 @@ extension ConversationArchive {
         return (messages.map(\.row), reservation)
     }
 
+    /// The reply to the last request with a digest, while it runs and shortly after it is complete; `nil` for none.
+    ///
+    /// - Throws: `storeUnavailable`.
+    public func reply(toRequest digest: HistoryDigest) async throws(RelayError) -> ReplyID? {
+        try await readers.runForRelay(RequestStatements.repeated(digest)).first
+    }
+
     /// The conversation that knows a request by its key, or the reply that ends the first of some histories that is stored.
     ///
     /// - Parameters:

@@ -19,6 +19,7 @@ extension PostgresConversationStore {
         var transaction = Transaction()
         transaction.add(ConversationRevision.lock(conversation))
         let withdraw = transaction.add(ConversationStatements.withdraw(id, in: conversation, owner: lease.id))
+        transaction.add(AttachmentStatements.release(in: conversation))
         transaction.add(UsageStatements.removeWithdrawn(id))
         let open = transaction.add(ConversationStatements.openedTurn(id, in: conversation, owner: lease.id))
         let results = try await run(transaction)

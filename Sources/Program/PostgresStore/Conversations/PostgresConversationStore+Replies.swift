@@ -22,8 +22,7 @@ extension PostgresConversationStore {
     private func storeEnd(of turn: Turn, with reply: ClosingReply) async throws(RelayError) {
         let history = reply.history
         let digest = await LongWork.run(on: history?.size ?? 0) { history?.digest() }
-        let close = ReplyStatements.close(turn, with: reply, history: digest, owner: lease.id)
-        if try await run(close, otherwise: .replyNotStored).affectedRows == 1 { return }
+        if try await close(GroupStatements.End(turn: turn, reply: reply, history: digest)) { return }
         let attempt = reply.journalled.attempt
         let ownership = ReplyStatements.ownership(of: turn, id: reply.id, by: lease.id)
         guard let found = try await run(ownership, otherwise: .replyNotStored).first else {
@@ -44,6 +43,26 @@ extension PostgresConversationStore {
             SettlementStatements.closeCut(turn, id: reply.id, owner: lease.id, attempt: attempt),
             otherwise: .replyNotStored)
         throw Self.refused("the journal of the reply has a gap: the turn is closed with the text before it")
+    }
+
+    /// Stores the end of a reply. Returns whether that has changed its row.
+    private func close(_ end: GroupStatements.End) async throws(RelayError) -> Bool {
+        guard let bytes = Self.sharedSize(of: end.reply) else { return try await closeAlone(end) }
+        switch await ends.enter(Ends.Entry(end, of: end.turn.conversation, bytes: bytes)) {
+        case .alone:
+            defer { ends.leave() }
+            return try await closeAlone(end)
+        case .leads(let followers):
+            guard let outcome = await closeTogether(end, followers) else { return try await closeAlone(end) }
+            return try outcome.get()
+        case .done(let outcome):
+            return try outcome.get()
+        }
+    }
+
+    private func closeAlone(_ end: GroupStatements.End) async throws(RelayError) -> Bool {
+        let close = ReplyStatements.close(end.turn, with: end.reply, history: end.history, owner: lease.id)
+        return try await run(close, otherwise: .replyNotStored).affectedRows == 1
     }
 
     private static func refused(_ detail: String) -> RelayError {

@@ -15,7 +15,7 @@ public final class PostgresConversationStore: ConversationStore {
     let lease: ProcessLease
     let historyLimit: Int
     /// The size limit of a conversation, in bytes, over all of its turns.
-    private let conversationLimit: Int
+    let conversationLimit: Int
     /// The size limit of all attachments of an app, in bytes; 0 for none.
     let attachmentsLimit: Int
     /// The limits of the text of apps and of people; `nil` for none.
@@ -31,13 +31,16 @@ public final class PostgresConversationStore: ConversationStore {
     private let keyLifetime: Duration
     /// Wakes the feeds of the process.
     let signals: ConversationSignals?
+    /// Turns that are opened, and replies that end, while the database is busy.
+    private let confinedGroups: Confined<(openings: Openings, ends: Ends)>
 
     public init(
         pool: PostgresPool, readers: PostgresPool? = nil, lease: ProcessLease, historyLimit: Int,
         conversationLimit: Int = 1 << 30, attachmentsLimit: Int = 0, quota: TextQuota? = nil,
         memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
         histories: HistoryCache? = nil, keyLifetime: Duration = .seconds(86_400),
-        pageLifetime: Duration = .seconds(10), signals: ConversationSignals? = nil
+        pageLifetime: Duration = .seconds(10), groupTimeout: Duration = .milliseconds(50),
+        signals: ConversationSignals? = nil
     ) {
         self.signals = signals
         self.pool = pool
@@ -49,6 +52,9 @@ public final class PostgresConversationStore: ConversationStore {
         self.quota = quota
         confinedPages = Confined(
             ReplyPages(on: pool.shard, budget: memory, lifetime: pageLifetime), to: pool.shard)
+        confinedGroups = Confined(
+            (Openings(on: pool.shard, timeout: groupTimeout), Ends(on: pool.shard, timeout: groupTimeout)),
+            to: pool.shard)
         self.lease = lease
         self.historyLimit = historyLimit
         self.keyLifetime = keyLifetime
@@ -68,14 +74,39 @@ public final class PostgresConversationStore: ConversationStore {
 
     /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
     private func tryOpening(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome? {
-        let batch = openingBatch(opening)
         defer { signals?.changed(opening.conversation) }
-        let results = try await runOwning(batch.transaction)
-        if let opened = results[batch.open].first {
-            let turn = Turn(conversation: opening.conversation, number: opened.number)
+        guard let bytes = Self.sharedSize(of: opening) else { return try await openAlone(opening) }
+        switch await openings.enter(Openings.Entry(opening, of: opening.conversation, bytes: bytes)) {
+        case .alone: return try await openAlone(opening, leaving: openings)
+        case .leads(let followers):
+            guard let outcome = await openTogether(opening, followers) else { return try await openAlone(opening) }
+            return await opened(opening, try outcome.get())
+        case .done(let outcome):
+            return await opened(opening, try outcome.get())
+        }
+    }
+
+    private func opened(_ opening: NewTurn, _ rows: OpenedRows) async -> OpeningOutcome {
+        let turn = Turn(conversation: opening.conversation, number: rows.turn.number)
+        let history = await openedHistory(rows.history, of: turn, for: opening.id, at: rows.turn.version)
+        return .opened(turn, history, rows.quota)
+    }
+
+    /// - Parameter queue: the queue whose turn the transaction is; `nil` for none.
+    private func openAlone(
+        _ opening: NewTurn, leaving queue: Openings? = nil
+    ) async throws(RelayError) -> OpeningOutcome? {
+        let batch = openingBatch(opening)
+        let results: Transaction.Results
+        do {
+            // What follows may read a long history.
+            defer { queue?.leave() }
+            results = try await runOwning(batch.transaction)
+        }
+        if let row = results[batch.open].first {
             let quota = batch.charge.flatMap { results[$0].first }
-            let read = await openedHistory(batch.history, results, of: turn, for: opening.id, at: opened.version)
-            return .opened(turn, read, quota)
+            return await opened(
+                opening, OpenedRows(turn: row, history: batch.history.found(in: results), quota: quota))
         }
         if let keyed = batch.keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
         if let running = batch.running, let reply = results[running].first { throw Self.busy(with: reply) }
@@ -134,13 +165,13 @@ public final class PostgresConversationStore: ConversationStore {
         quota?.stored(of: conversation.owner)
     }
 
-    /// The size that prompts and the row of their reply add to a conversation, in bytes.
-    private static func size(of prompts: [ModelMessage]) -> Int {
+    /// The size that messages add to a conversation with their members and images, in bytes.
+    static func size(of prompts: [ModelMessage]) -> Int {
         textSize(of: prompts) + prompts.count * ConversationStatements.rowCost
     }
 
     /// The size of the text of prompts, in bytes.
-    private static func textSize(of prompts: [ModelMessage]) -> Int {
+    static func textSize(of prompts: [ModelMessage]) -> Int {
         prompts.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
     }
 
@@ -180,7 +211,8 @@ public final class PostgresConversationStore: ConversationStore {
         let turn = Turn(conversation: conversation, number: opened.turn.number)
         var alternative = OpenTurn(
             turn: turn, id: id, model: opened.model, options: opened.options, attempt: 1,
-            history: await openedHistory(history, results, of: turn, for: id, at: opened.turn.version))
+            history: await openedHistory(
+                history.found(in: results), of: turn, for: id, at: opened.turn.version))
         alternative.quota = charge.flatMap { results[$0].first }
         return alternative
     }
@@ -209,17 +241,16 @@ public final class PostgresConversationStore: ConversationStore {
         let results = try await run(transaction)
         guard results[state].count == 1 else { throw HistoryReader.replaced }
         return try await read(
-            history, results, of: turn, for: id, at: results[version].first, evenIfUnfinished: true)
+            history.found(in: results), of: turn, for: id, at: results[version].first, evenIfUnfinished: true)
     }
 
     /// The history of a committed turn. It cannot fail: a history that the store cannot read now stays unread, and the reply reads
     /// it when it starts.
     private func openedHistory(
-        _ batch: HistoryBatch, _ results: Transaction.Results, of turn: Turn, for id: ReplyID,
-        at version: HistoryVersion
+        _ first: HistoryBatch.FirstPage, of turn: Turn, for id: ReplyID, at version: HistoryVersion
     ) async -> TurnHistory {
         do throws(RelayError) {
-            return try await read(batch, results, of: turn, for: id, at: version, evenIfUnfinished: false)
+            return try await read(first, of: turn, for: id, at: version, evenIfUnfinished: false)
         } catch {
             return TurnHistory(unreadBehind: [])
         }
@@ -227,12 +258,12 @@ public final class PostgresConversationStore: ConversationStore {
 
     /// Reads the rest of a history, and keeps it for the next turn.
     private func read(
-        _ batch: HistoryBatch, _ results: Transaction.Results, of turn: Turn, for id: ReplyID,
-        at version: HistoryVersion?, evenIfUnfinished whole: Bool
+        _ first: HistoryBatch.FirstPage, of turn: Turn, for id: ReplyID, at version: HistoryVersion?,
+        evenIfUnfinished whole: Bool
     ) async throws(RelayError) -> TurnHistory {
         var reader = HistoryReader(
-            from: results[batch.page], behind: batch.start, batch.validHistory(in: results, at: version),
-            of: turn, for: id, limit: historyLimit, reach: batch.reach, pool: readers, budget: memory)
+            from: first.rows, behind: first.start, first.validHistory(at: version), of: turn, for: id,
+            limit: historyLimit, reach: first.reach, pool: readers, budget: memory)
         let history = try await reader.read(evenIfUnfinished: whole)
         if let kept = reader.history(keptOf: history, at: version) {
             histories.keep(kept)
@@ -241,6 +272,8 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     var pages: ReplyPages { confinedPages.value }
+    var openings: Openings { confinedGroups.value.openings }
+    var ends: Ends { confinedGroups.value.ends }
 
     static let replyNotFound = RelayError(.replyNotFound, "There is no such reply.")
 
@@ -268,17 +301,26 @@ public final class PostgresConversationStore: ConversationStore {
 
     /// Runs a transaction by which this process comes to own a turn. The other processes must know that it is alive.
     private func runOwning(_ transaction: Transaction) async throws(RelayError) -> Transaction.Results {
+        do throws(PostgresError) {
+            return try await runOwning(transaction, attempts: Self.attempts)
+        } catch {
+            throw RelayError(error, otherwise: .internal)
+        }
+    }
+
+    /// As above, with a number of attempts.
+    func runOwning(_ transaction: Transaction, attempts: Int) async throws(PostgresError) -> Transaction.Results {
         var transaction = transaction
         let now = pool.shard.now
         let isRenewing = lease.addRenewal(to: &transaction, ifLateAt: now)
-        do throws(RelayError) {
-            let results = try await run(transaction)
+        do throws(PostgresError) {
+            let results = try await pool.run(transaction, attempts: attempts)
             if isRenewing {
                 lease.renewed(at: now)
             }
             return results
         } catch {
-            if error.code == .storeUnavailable {
+            if RelayError(error, otherwise: .internal).code == .storeUnavailable {
                 // If the transaction was committed, this process does not know its turn.
                 lease.markUncertain()
             }

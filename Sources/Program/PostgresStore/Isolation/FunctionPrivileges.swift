@@ -6,8 +6,8 @@ public enum FunctionPrivileges {
     private static let requests = """
         ARRAY[
             'chatterd_attach', 'chatterd_branch_row', 'chatterd_charge', 'chatterd_floor', 'chatterd_hold_attachments',
-            'chatterd_is_state', 'chatterd_members', 'chatterd_prompt_size', 'chatterd_remove_withdrawn', 'chatterd_share_attachments',
-            'chatterd_sheet_pieces']
+            'chatterd_is_state', 'chatterd_members', 'chatterd_prompt_size', 'chatterd_release', 'chatterd_remove_withdrawn',
+            'chatterd_share_attachments', 'chatterd_sheet_pieces']
         """
 
     /// The statement that protects the functions of all migrations, as the migration 0019_functions says.

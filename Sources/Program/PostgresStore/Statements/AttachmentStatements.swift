@@ -25,6 +25,18 @@ enum AttachmentStatements {
         "attach", after: .rowScope, .text, .textArray, .textArray, .boolean, .int8,
         sql: "SELECT FROM chatterd_attach($1, $2, $3, $4, $5)")
 
+    /// The limit of the rows of a conversation that `release` reads.
+    static let releasedRows = 10_000
+
+    /// Removes the references of a conversation to attachments that none of its messages has any more. An earlier statement of the transaction
+    /// has removed or changed messages; it has no effect if there were none, and in a conversation with more than `releasedRows` rows.
+    static func release(in conversation: ConversationKey) -> Query<Void> {
+        Query(releaseStatement, .text(conversation.text), .int8(releasedRows))
+    }
+
+    private static let releaseStatement = Statement(
+        "release_attachments", after: .rowScope, .text, .int8, sql: "SELECT FROM chatterd_release($1, $2)")
+
     /// Keeps the attachments of a conversation until the end of the transaction, which copies its messages.
     static func hold(of conversation: ConversationKey) -> Query<Void> { Query(holdStatement, .text(conversation.text)) }
 

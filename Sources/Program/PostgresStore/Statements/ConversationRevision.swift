@@ -20,10 +20,12 @@ enum ConversationRevision {
     static func owner(of conversation: ConversationKey) -> Parameter { .text(conversation.listedOwner) }
 
     /// The owner of the conversation of a turn, as a parameter.
-    static func owner(of opening: NewTurn) -> Parameter {
-        .text(
-            opening.isSingle
-                ? ConversationKey.singleOwner(of: opening.conversation.owner) : opening.conversation.listedOwner)
+    static func owner(of opening: NewTurn) -> Parameter { .text(listedOwner(of: opening)) }
+
+    /// The owner of the conversation of a turn.
+    static func listedOwner(of opening: NewTurn) -> String {
+        opening.isSingle
+            ? ConversationKey.singleOwner(of: opening.conversation.owner) : opening.conversation.listedOwner
     }
 
     /// The assignments of a statement that changes a conversation now.
@@ -51,13 +53,19 @@ enum ConversationRevision {
     ///
     /// - Parameter rebases: whether feeds cannot replay the change.
     static func changed(owner: String, from source: String, rebases: Bool = false) -> String {
+        changed("$1, \(owner)", from: source, rebases: rebases)
+    }
+
+    /// The same CTE for several conversations: once for each row of `source`, which has the conversation and its owner in `columns`. It returns
+    /// the conversations too.
+    static func changed(_ columns: String, from source: String, rebases: Bool = false) -> String {
         """
         changed AS (
-            INSERT INTO chatterd_conversations AS v (appid, owner) SELECT $1, \(owner) FROM \(source)
+            INSERT INTO chatterd_conversations AS v (appid, owner) SELECT \(columns) FROM \(source)
             ON CONFLICT (appid) DO UPDATE SET
                 revision = v.revision + 1, \(changedNow)\(rebases ? ", base = v.revision + 1" : ""),
                 \(listed("v"))
-            RETURNING v.revision, v.epoch, v.base
+            RETURNING v.appid, v.revision, v.epoch, v.base
         )
         """
     }

@@ -16,6 +16,8 @@ enum ConversationRowStatements {
         let createdAt: Int64
         let updatedAt: Int64
         let archivedAt: Int64?
+        /// As JSON without braces; empty without any.
+        let metadata: String
         /// The last row; 0 without rows.
         let last: Int64
         /// The id of the last row. No later row has it again.
@@ -23,7 +25,8 @@ enum ConversationRowStatements {
 
         func conversation(_ name: String) -> ConversationHeader {
             ConversationHeader(
-                name: name, title: title, createdAt: createdAt, updatedAt: updatedAt, archivedAt: archivedAt)
+                name: name, title: title, createdAt: createdAt, updatedAt: updatedAt, archivedAt: archivedAt,
+                metadata: Array(metadata.utf8))
         }
     }
 
@@ -31,7 +34,8 @@ enum ConversationRowStatements {
         "conversation_header", after: .rowScope, .text, returnsBinary: true,
         sql: """
             SELECT c.title, \(StoredTime.microseconds("coalesce(c.created_at, f.time)")),
-                \(StoredTime.microseconds("coalesce(c.updated_at, l.time)")), \(StoredTime.microseconds("c.archived_at")), l.seq, l.id
+                \(StoredTime.microseconds("coalesce(c.updated_at, l.time)")), \(StoredTime.microseconds("c.archived_at")),
+                coalesce(c.metadata, ''), l.seq, l.id
             FROM (VALUES (1)) AS one
             LEFT JOIN chatterd_conversations c ON c.appid = $1
             LEFT JOIN LATERAL (SELECT time FROM chatts WHERE appid = $1 ORDER BY seq LIMIT 1) AS f ON true
@@ -41,7 +45,8 @@ enum ConversationRowStatements {
     ) { row in
         Header(
             title: row.nextOptionalText(), createdAt: Int64(row.nextInt()), updatedAt: Int64(row.nextInt()),
-            archivedAt: row.nextOptionalInt().map { Int64($0) }, last: Int64(row.nextInt()), lastID: row.nextReplyID())
+            archivedAt: row.nextOptionalInt().map { Int64($0) }, metadata: row.nextText(), last: Int64(row.nextInt()),
+            lastID: row.nextReplyID())
     }
 
     /// A row of a page, and the size of its texts in bytes.

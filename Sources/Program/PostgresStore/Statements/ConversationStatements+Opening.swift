@@ -22,11 +22,12 @@ extension ConversationStatements {
     /// Two concurrent statements on one conversation compute the same numbers; the primary key accepts one of them. The statement
     /// inserts no row if the conversation would exceed `limit` bytes with the `size` bytes of the prompts.
     static func openTurn(_ opening: NewTurn, owner: ReplyID, size: Int, limit: Int) -> Query<InsertedTurn> {
-        var parameters = turnParameters(of: opening, owner: owner, count: 13)
+        var parameters = turnParameters(of: opening, owner: owner, count: 14)
         parameters.append(.int8(size))
         parameters.append(.int8(limit))
         parameters.append(ConversationRevision.owner(of: opening))
         parameters.append(UsageStatements.mark(of: opening.meter))
+        parameters.append(parameter(of: opening.digest))
         return Query(openTurnStatement, parameters: parameters)
     }
 
@@ -65,15 +66,19 @@ extension ConversationStatements {
         policy == .close ? .null : .text(policy.rawValue)
     }
 
+    private static func parameter(of digest: HistoryDigest?) -> Parameter {
+        digest.map { .uuid(high: $0.high, low: $0.low) } ?? .null
+    }
+
     private static let openTurnStatement = Statement(
         "open_turn", after: .rowScope, .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text, .text,
-        .int8, .int8, .text, .int8,
+        .int8, .int8, .text, .int8, .uuid,
         sql: """
-            WITH l AS MATERIALIZED \(tip),
+            WITH l AS MATERIALIZED \(tip()),
             \(ConversationRevision.changed(owner: "$12", from: "l WHERE l.total + $10 <= $11"))
             INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), opened)
             SELECT $1, l.last + p.ordinal, l.last + cardinality($2), coalesce(p.name, 'assistant'), p.message, nullif(p.extras, ''),
-                \(replyValues(bytes: "$10", mark: "$13")), changed.revision
+                \(replyValues(bytes: "$10", mark: "$13", digest: "$14")), changed.revision
             FROM changed, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), l
             RETURNING turn, \(ConversationRevision.versionColumns)
             """
@@ -97,21 +102,22 @@ extension ConversationStatements {
             }
         return Query(
             openNamedTurnStatement,
-            parameters: turnParameters(of: opening, owner: owner, count: 19) + [
+            parameters: turnParameters(of: opening, owner: owner, count: 20) + [
                 parent, parentID, opening.key.map { .text($0.text) } ?? .null,
                 opening.key.map { .bytes($0.digest) } ?? .null, .int8(keyLifetime.components.seconds), .int8(size),
                 .int8(limit), ConversationRevision.owner(of: opening),
                 .boolean(opening.whenBusy == .refuse), UsageStatements.mark(of: opening.meter),
+                parameter(of: opening.digest),
             ])
     }
 
     private static let openNamedTurnStatement = Statement(
         "open_named_turn", after: .rowScope, .text, .textArray, .textArray, .textArray, .uuid, .text, .uuid, .text,
         .text, .text, .uuid,
-        .text, .bytes, .int8, .int8, .int8, .text, .boolean, .int8,
+        .text, .bytes, .int8, .int8, .int8, .text, .boolean, .int8, .uuid,
         sql: """
             WITH l AS MATERIALIZED (
-                SELECT * FROM \(tip) AS t
+                SELECT * FROM \(tip()) AS t
                 WHERE NOT ($18 AND EXISTS (SELECT FROM chatts WHERE \(ReplyFloor.isRunning())))
             ), parent AS (
                 SELECT NULL::bigint AS seq WHERE $10 = 'tip'
@@ -140,7 +146,7 @@ extension ConversationStatements {
             ), \(ConversationRevision.changed(owner: "$17", from: "permitted"))
             INSERT INTO chatts (appid, seq, turn, name, message, extras, \(replyColumns), after, opened)
             SELECT $1, l.last + p.ordinal, l.last + cardinality($2), coalesce(p.name, 'assistant'), p.message, nullif(p.extras, ''),
-                \(replyValues(bytes: "$15", mark: "$19")), CASE p.ordinal WHEN 1 THEN nullif(parent.seq, l.last) END, changed.revision
+                \(replyValues(bytes: "$15", mark: "$19", digest: "$20")), CASE p.ordinal WHEN 1 THEN nullif(parent.seq, l.last) END, changed.revision
             FROM changed, parent, unnest($2, $3, $4) WITH ORDINALITY AS p (name, message, extras, ordinal), l
             RETURNING turn, \(ConversationRevision.versionColumns)
             """
@@ -181,7 +187,7 @@ extension ConversationStatements {
                 WHERE appid = $1 AND seq = $2 AND id = $3 AND turn = seq
             ), old AS MATERIALIZED (
                 SELECT l.last, l.total, l.opened, l.floor, p.seq AS prompt, r.model, r.options
-                FROM reply r JOIN chatts p ON p.appid = $1 AND p.seq = r.prompt AND p.state = 'prompt', \(tip) AS l
+                FROM reply r JOIN chatts p ON p.appid = $1 AND p.seq = r.prompt AND p.state = 'prompt', \(tip()) AS l
                 WHERE l.total <= $8
             ), \(ConversationRevision.changed(owner: "$9", from: "old"))
             INSERT INTO chatts (
@@ -203,9 +209,10 @@ extension ConversationStatements {
         let options: [UInt8]
     }
 
-    /// The columns that the row of a reply has and the rows of its prompts lack.
-    private static let replyColumns = "state, id, model, holder, attempt, options, on_interrupt, total, reserved, floor"
-    private static func replyValues(bytes: String, mark: String) -> String {
+    /// The columns that the row of a reply has and the rows of its prompts lack; and the digest of the request, which the last prompt has.
+    private static let replyColumns =
+        "state, id, model, holder, attempt, options, on_interrupt, total, reserved, floor, history"
+    private static func replyValues(bytes: String, mark: String, digest: String) -> String {
         """
         CASE WHEN p.name IS NULL THEN 'streaming' ELSE 'prompt' END,
         CASE WHEN p.name IS NULL THEN $5 ELSE gen_random_uuid() END,
@@ -213,7 +220,8 @@ extension ConversationStatements {
         CASE WHEN p.name IS NULL THEN 1 END, CASE WHEN p.name IS NULL THEN $8 END,
         CASE WHEN p.name IS NULL THEN $9 END, CASE WHEN p.name IS NULL THEN l.total + \(bytes) END,
         CASE WHEN p.name IS NULL THEN \(mark)::bigint END,
-        CASE WHEN p.name IS NULL THEN \(ReplyFloor.added(as: "(l.last + p.ordinal)")) END
+        CASE WHEN p.name IS NULL THEN \(ReplyFloor.added(as: "(l.last + p.ordinal)")) END,
+        CASE WHEN p.ordinal = cardinality($2) - 1 THEN \(digest) END
         """
     }
 }

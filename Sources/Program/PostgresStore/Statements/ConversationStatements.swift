@@ -117,7 +117,7 @@ enum ConversationStatements {
         sql: """
             WITH chosen AS MATERIALIZED (
                 SELECT r.seq, l.last, l.total
-                FROM chatts r, \(tip) AS l
+                FROM chatts r, \(tip()) AS l
                 WHERE r.appid = $1 AND r.seq = $2 AND r.id = $3 AND \(isReplayed("r."))
                     AND l.last <> r.seq AND (l.state = 'choice' AND l.after = r.seq) IS NOT TRUE
             ), \(ConversationRevision.changed(owner: "$4", from: "chosen"))
@@ -149,21 +149,23 @@ enum ConversationStatements {
     }
 
     private static let totalStatement = Statement(
-        "conversation_total", after: .rowScope, .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip) AS l"
+        "conversation_total", after: .rowScope, .text, returnsBinary: true, sql: "SELECT l.total FROM \(tip()) AS l"
     ) { row in
         row.nextInt()
     }
 
     /// The `seq` of the last row of a conversation, or 0, and the size of the conversation.
-    static let tip = """
+    static func tip(of conversation: String = "$1") -> String {
+        """
         (SELECT coalesce(t.seq, 0) AS last, t.state, t.after, t.opened, \(ReplyFloor.known(by: "t")) AS floor,
             coalesce(t.total, 0) + coalesce(octet_length(t.message), 0) + coalesce(octet_length(t.thinking), 0)
                 + \(AttachmentStatements.size("t.extras")) + \(rowCost) AS total
         FROM (VALUES (1)) AS one
         LEFT JOIN (
             SELECT seq, state, after, opened, floor, total, message, thinking, extras FROM chatts
-            WHERE appid = $1 ORDER BY seq DESC LIMIT 1) AS t ON true)
+            WHERE appid = \(conversation) ORDER BY seq DESC LIMIT 1) AS t ON true)
         """
+    }
 
     /// The size that a row counts for in addition to its text, in bytes.
     static let rowCost = 256

@@ -27,7 +27,7 @@ enum ImportStatements {
                     ELSE (SELECT count(*) FROM chatts WHERE appid = $1) END,
                 CASE WHEN l.last > 0 THEN l.total ELSE 0 END, l.last > 0 OR v.appid IS NOT NULL,
                 coalesce(v.epoch, -1), coalesce(v.revision, -1)
-            FROM \(ConversationStatements.tip) AS l LEFT JOIN chatterd_conversations v ON v.appid = $1
+            FROM \(ConversationStatements.tip()) AS l LEFT JOIN chatterd_conversations v ON v.appid = $1
             """
     ) { row in
         End(
@@ -52,7 +52,10 @@ enum ImportStatements {
                 .text(key.text), .int8(last), .text(key.owner.keyPrefix), .boolean(header != nil),
                 header?.title.map { .text($0) } ?? .null, .int8(header?.createdAt ?? 0), .int8(header?.updatedAt ?? 0),
                 header?.archivedAt.map { .int8($0) } ?? .null, .int8(Int(Partition(of: key.owner).number)),
-            ] + columns.parameters + [.int8(count), .int8(Int(end?.epoch ?? -1)), .int8(Int(end?.revision ?? -1))])
+            ] + columns.parameters + [
+                .int8(count), .int8(Int(end?.epoch ?? -1)), .int8(Int(end?.revision ?? -1)),
+                .utf8(header?.metadata ?? []),
+            ])
     }
 
     private static let addStatement = Statement(
@@ -61,14 +64,15 @@ enum ImportStatements {
         .int8Array,
         .int8Array, .int8Array, .int8Array, .int8Array, .textArray, .textArray, .textArray, .textArray, .textArray,
         .textArray,
-        .textArray, .textArray, .textArray, .int8, .int8, .int8,
+        .textArray, .textArray, .textArray, .int8, .int8, .int8, .text,
         sql: """
             WITH place AS (
-                SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip) AS l WHERE l.last = $2
+                SELECT l.floor = l.last AS is_quiet FROM \(ConversationStatements.tip()) AS l WHERE l.last = $2
             ), conversation AS (
-                INSERT INTO chatterd_conversations AS c (appid, owner, title, created_at, updated_at, changed_in, archived_at)
+                INSERT INTO chatterd_conversations AS c (
+                    appid, owner, title, created_at, updated_at, changed_in, archived_at, metadata)
                 SELECT $1, $3, $5, CASE WHEN $4 THEN \(StoredTime.time("$6")) ELSE now() END, u.time,
-                    \(ConversationRevision.period(of: "u.time")), \(StoredTime.time("$8"))
+                    \(ConversationRevision.period(of: "u.time")), \(StoredTime.time("$8")), nullif($29, '')
                 FROM place, LATERAL (SELECT CASE WHEN $4 THEN \(StoredTime.time("$7")) ELSE now() END) AS u (time)
                 ON CONFLICT (appid) DO UPDATE SET
                     \(ConversationRevision.listed("c")),
@@ -77,6 +81,7 @@ enum ImportStatements {
                     updated_at = CASE WHEN $4 THEN excluded.updated_at ELSE c.updated_at END,
                     changed_in = CASE WHEN $4 THEN excluded.changed_in ELSE c.changed_in END,
                     archived_at = CASE WHEN $4 THEN excluded.archived_at ELSE c.archived_at END,
+                    metadata = CASE WHEN $4 THEN excluded.metadata ELSE c.metadata END,
                     revision = c.revision + 1, base = c.revision + 1,
                     counted = CASE WHEN c.epoch = $27 AND c.revision = $28 THEN ARRAY[
                         c.epoch, c.revision + 1, greatest($2, (SELECT max(r.seq) FROM unnest($10) AS r (seq))), $26] END

@@ -35,7 +35,7 @@ enum ItemStatements {
                         SELECT u.name, u.message, nullif(u.extras, '') AS extras, u.ordinal
                         FROM unnest($2, $3, $4) WITH ORDINALITY AS u (name, message, extras, ordinal)) AS p) AS s
             ), l AS MATERIALIZED (
-                SELECT t.last, t.total FROM \(ConversationStatements.tip) AS t
+                SELECT t.last, t.total FROM \(ConversationStatements.tip()) AS t
                 WHERE (t.last > 0 OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1))
                     AND t.total + (SELECT max(whole) FROM items) <= $5
                     AND NOT EXISTS (SELECT FROM chatts WHERE \(ReplyFloor.isRunning()))

@@ -16,14 +16,14 @@ enum ReplyFloor {
         """
     }
 
-    /// The floor of the row `number` that is added to conversation $1 behind the row `l` of `ConversationStatements.tip`, at the change in
+    /// The floor of the row `number` that is added to a conversation behind the row `l` of `ConversationStatements.tip`, at the change in
     /// `changed`. It is null if rows may have been removed since the statement began: those that it has read may be gone.
-    static func added(as number: String) -> String {
+    static func added(as number: String, to conversation: String = "$1") -> String {
         """
         CASE WHEN l.last > 0 AND (changed.base <= l.opened AND l.opened < changed.revision) IS NOT TRUE THEN NULL
             WHEN l.floor = l.last THEN \(number) - 1
             WHEN l.last - l.floor < \(nearby) THEN l.floor
-            ELSE chatterd_floor($1, l.floor, l.last, \(number)) END
+            ELSE chatterd_floor(\(conversation), l.floor, l.last, \(number)) END
         """
     }
 

@@ -41,6 +41,26 @@ enum RequestStatements {
             ORDER BY c.seq
             """, decode: ConversationRowStatements.entry)
 
+    /// The time after the end of a reply for which a repetition of its request gets it, in seconds.
+    static let repetitionTime = 60
+
+    /// The reply to the last request with a digest, while it runs and shortly after it is complete.
+    static func repeated(_ digest: HistoryDigest) -> Query<ReplyID> {
+        Query(repeatedStatement, .uuid(high: digest.high, low: digest.low))
+    }
+
+    private static let repeatedStatement = Statement(
+        "repeated_request", after: .rowScope, .uuid, returnsBinary: true,
+        sql: """
+            SELECT r.id FROM (
+                SELECT appid, turn FROM chatts WHERE history = $1 AND state = 'prompt' ORDER BY time DESC LIMIT 1) AS p
+            JOIN chatts r ON r.appid = p.appid AND r.seq = p.turn
+            WHERE r.state = 'streaming' OR r.state = 'complete' AND r.finished > now() - interval '\(repetitionTime) s'
+            """
+    ) { row in
+        row.nextReplyID()
+    }
+
     /// The conversation that knows the same request by its key; without one the reply that ends the first of some histories that is stored. If
     /// several conversations have that history, one that nothing follows comes first, then the newest one. Without any, whether the owner has a
     /// conversation with a name.

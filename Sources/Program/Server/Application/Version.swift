@@ -1,5 +1,5 @@
 /// The version of the program.
 public enum Version {
     /// The version as `chatterd version` prints it.
-    public static let current = "0.1.0"
+    public static let current = "0.2.0"
 }

@@ -14,7 +14,7 @@ struct DoorConversationRoutes: Sendable {
     private static let copies = 5
     /// The maximum number of copies of a body while its messages are stored, and its items are the answer.
     private static let copiesOfItems = 7
-    /// The maximum number of attempts of a deletion while the conversation changes.
+    /// The maximum number of attempts of a change of items while the conversation changes.
     private static let attempts = 5
 
     let services: ShardedServices
@@ -138,11 +138,26 @@ struct DoorConversationRoutes: Sendable {
             try ConversationBody(adding: bytes, policy)
         }
         request.body.releaseBytes()
-        let rows = try await services[request].archive.add(body.messages, to: key)
+        let rows = try await add(body.messages, to: key, services[request])
         let items = await ItemList.listing(rows)
         var list = ByteBuffer()
         items.append(to: &list)
         responder.respond(json: list, fields: responder.tell(body.ignored, [.cacheControl: "no-store"]))
+    }
+
+    /// Adds messages. A running reply of a dead process is settled, and does not make the conversation busy.
+    private func add(
+        _ messages: [ModelMessage], to key: ConversationKey, _ service: ShardServices
+    ) async throws(RelayError) -> [ConversationRow] {
+        var left = Self.attempts
+        while true {
+            left -= 1
+            do throws(RelayError) {
+                return try await service.archive.add(messages, to: key)
+            } catch  where error.code == .conversationBusy && left > 0 {
+                guard await service.chat.isOver(error.reply) else { throw error }
+            }
+        }
     }
 
     /// Deletes the last item, if it was added to the conversation.

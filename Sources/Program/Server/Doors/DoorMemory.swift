@@ -64,6 +64,35 @@ struct DoorMemory: Sendable {
         }
     }
 
+    /// The reply to the request that a client repeats by itself because it got no answer, or an error that may pass: while that reply runs, and
+    /// shortly after its end. `nil` for the first request, and if the earlier ones have no answer.
+    ///
+    /// The libraries of OpenAI and Anthropic count the repetitions in `X-Stainless-Retry-Count`, and send no idempotency key.
+    ///
+    /// - Parameter path: the path of the endpoint.
+    func repeated(
+        _ asked: inout DoorRequest, _ request: Request, _ principal: Principal, at path: String,
+        _ services: ShardServices,
+        to responder: Responder
+    ) async throws(RelayError) -> ReplyRecord? {
+        guard let count = request.fields[.xStainlessRetryCount], asked.isRemembered,
+            request.fields.values(of: .idempotencyKey).isEmpty, let owner = try principal.owner(of: request)
+        else { return nil }
+        let body = request.body.bytes
+        let digest = await LongWork.run(on: body.count) { HistoryDigest(ofRequest: body.span, to: path, by: owner) }
+        asked.chat.digest = digest
+        guard let number = Int(count), number > 0, let id = try await services.archive.reply(toRequest: digest) else {
+            return nil
+        }
+        do throws(RelayError) {
+            let reply = try await services.reply(id, request, principal, to: responder)
+            return reply.state == nil || reply.state == .complete ? reply : nil
+        } catch  where error.code == .replyNotFound {
+            // It was removed meanwhile.
+            return nil
+        }
+    }
+
     /// Whether the messages of a request follow the last turn, as `X-History` says.
     private static func isAppended(_ request: Request) throws(RelayError) -> Bool {
         switch request.fields[.xHistory] {

@@ -81,7 +81,7 @@ struct DoorRoutes: Sendable {
         }
         asked.chat.model = model
         do throws(RelayError) {
-            try await answer(&asked, request, responder, principal, translator)
+            try await answer(&asked, request, responder, principal, translator, at: endpoint.path)
         } catch {
             throw responder.worded(error, model: model)
         }
@@ -90,16 +90,19 @@ struct DoorRoutes: Sendable {
     /// Starts the reply to a request that names its model, or finds the one that was started before, and answers with it.
     private func answer(
         _ asked: inout DoorRequest, _ request: Request, _ responder: Responder, _ principal: Principal,
-        _ translator: any ChatTranslator
+        _ translator: any ChatTranslator, at path: String
     ) async throws(RelayError) {
         let model = asked.chat.model
         try principal.check(model: model)
         asked.chat.onDisconnect = asked.isBackground ? .finish : try request.disconnectPolicy(unless: nil)
         let key = try request.idempotencyKey()
-        request.body.releaseBytes()
         let service = services[request]
-        var place = try await conversations.place(
-            &asked, request, principal, key: key, service, to: responder)
+        let repeated = try await conversations.repeated(&asked, request, principal, at: path, service, to: responder)
+        request.body.releaseBytes()
+        var place = DoorMemory.Place(conversation: repeated?.turn.conversation)
+        if repeated == nil {
+            place = try await conversations.place(&asked, request, principal, key: key, service, to: responder)
+        }
         let now = Int(WallClock.nanoseconds() / 1_000_000_000)
         let kept: [UInt8]?
         (asked, kept) = await LongWork.run(on: asked.system?.utf8.count ?? 0) { [asked] in
@@ -109,7 +112,11 @@ struct DoorRoutes: Sendable {
         }
         let prompt: AcceptedPrompt
         // What a response repeats of its request is kept with a prompt of its own.
-        if kept == nil, let reply = try await conversations.reply(repeatedBy: asked, at: place, key: key, service) {
+        if let repeated {
+            prompt = .known(repeated)
+        } else if kept == nil,
+            let reply = try await conversations.reply(repeatedBy: asked, at: place, key: key, service)
+        {
             prompt = .started(
                 try await service.chat.regenerate(
                     reply, model: model, onDisconnect: asked.chat.onDisconnect, onInterrupt: asked.chat.onInterrupt,
@@ -131,7 +138,8 @@ struct DoorRoutes: Sendable {
         switch prompt {
         case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)
         case .known(let reply) where form.isBackground && !form.isStreamed:
-            try await responses.describe(reply, for: principal, to: responder, by: service)
+            try await responses.describe(
+                reply, for: principal, to: responder, by: service, fields: AnswerSender.fields(of: reply.id, form))
         case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
         }
     }

@@ -98,9 +98,10 @@ struct ResponseRoutes: Sendable {
 
     // MARK: - Pieces
 
-    /// Answers with a reply as a response.
+    /// Answers with a reply as a response; `fields` are further fields.
     func describe(
-        _ reply: ReplyRecord, for principal: Principal, to responder: Responder, by service: ShardServices
+        _ reply: ReplyRecord, for principal: Principal, to responder: Responder, by service: ShardServices,
+        fields: Fields = [:]
     ) async throws(RelayError) {
         let reservation = memory.charge(0)
         let page = try await service.chat.readWhole(reply, in: reservation)
@@ -110,7 +111,10 @@ struct ResponseRoutes: Sendable {
             document.append(page, to: &body)
             return body
         }
-        responder.respond(json: body, fields: Self.momentary, memory: reservation)
+        // A cache must not keep a state that changes (RFC 9111 4.2.2).
+        var fields = fields
+        fields.set(.cacheControl, "no-store")
+        responder.respond(json: body, fields: fields, memory: reservation)
     }
 
     /// The context of a reply. Who may read only this reply does not get what it repeats of its request.
@@ -131,7 +135,4 @@ struct ResponseRoutes: Sendable {
         let id = request.parameter.flatMap { ReplyID(response: $0) }
         return try await services[request].reply(id, request, principal, to: responder)
     }
-
-    /// A cache must not keep a state that changes (RFC 9111 4.2.2).
-    private static let momentary: Fields = [.cacheControl: "no-store"]
 }

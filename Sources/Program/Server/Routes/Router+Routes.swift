@@ -68,6 +68,7 @@ extension Router {
     /// - Parameter namesApps: whether `User-Agent` names the app of a request that names none.
     private mutating func addDoors(_ doors: DoorRoutes, namesApps: Bool, _ access: AccessControl) {
         for endpoint in Door.allCases.flatMap(\.dialect.endpoints) {
+            addBase(String(decoding: endpoint.path.utf8.dropFirst().prefix { $0 != UInt8(ascii: "/") }, as: UTF8.self))
             let scope = doors.scope(of: endpoint.operation)
             on(
                 endpoint.method, endpoint.path, check: { head in access.check(head, for: scope) },

@@ -1,0 +1,138 @@
+import ChatterdBasics
+import ChatterdIdentity
+import ChatterdSockets
+
+/// Lets changes of different conversations share transactions while the database is busy. Confined to its shard.
+///
+/// A change runs in a transaction of its own while few run. Otherwise it waits, and the next transaction has those that have come meanwhile, as
+/// in a group commit: an idle database answers no later, and a busy one has less to do for each.
+final class GroupQueue<Change: Sendable, Outcome: Sendable> {
+    /// The number of transactions that run before changes wait.
+    static var concurrency: Int { 2 }
+    /// The limits of a group: its changes, and their text in bytes.
+    static var mostChanges: Int { 16 }
+    static var mostBytes: Int { 256 * 1024 }
+    /// The number of waiting changes among which those of a group are looked for.
+    private static var mostCandidates: Int { 64 }
+
+    /// A change of a conversation.
+    struct Entry: Sendable {
+        let change: Change
+        let conversation: ConversationKey
+        /// The rows that the change may touch. Changes of a group have the same scope.
+        let scope: RowScope?
+        /// The size of the text, in bytes.
+        let bytes: Int
+
+        init(_ change: Change, of conversation: ConversationKey, bytes: Int) {
+            self.change = change
+            self.conversation = conversation
+            self.bytes = bytes
+            scope = RowScope.current
+        }
+    }
+
+    /// What a change does when its turn comes.
+    enum Admission {
+        /// It runs in a transaction of its own, and calls `leave` after that.
+        case alone
+        /// It runs in a transaction with those that follow it, calls `leave` after that, and resumes them.
+        case leads([Follower])
+        /// Another one has run it.
+        case done(Outcome)
+    }
+
+    /// A change that waits for the one that leads its group.
+    struct Follower {
+        let entry: Entry
+        fileprivate let continuation: UnsafeContinuation<Admission, Never>
+    }
+
+    /// The number of transactions that run.
+    private var running = 0
+    /// `nil` for one that a group has taken from the middle.
+    private var waiting = Queue<Follower?>()
+    /// The number of changes that wait.
+    private(set) var waitingCount = 0
+    private let shard: Shard
+    private let timeout: Duration
+    private lazy var timer = DeadlineTimer(on: shard) { [unowned self] in startLate() }
+
+    /// Creates a queue.
+    ///
+    /// - Parameter timeout: the time after which the first change starts although as many transactions run as may: they may wait for a lock.
+    init(on shard: Shard, timeout: Duration) {
+        self.shard = shard
+        self.timeout = timeout
+    }
+
+    /// Waits until the change may run, or has run.
+    func enter(_ entry: Entry) async -> Admission {
+        guard running >= Self.concurrency else {
+            running += 1
+            return .alone
+        }
+        return await withUnsafeContinuation { continuation in
+            waiting.append(Follower(entry: entry, continuation: continuation))
+            waitingCount += 1
+            if !timer.isSet { timer.set(after: timeout) }
+        }
+    }
+
+    /// Ends a transaction.
+    func leave() {
+        running -= 1
+        while running < Self.concurrency, startNext() {}
+        if waitingCount == 0 { timer.cancel() }
+    }
+
+    /// Gives a change of a group its outcome; without one it runs alone.
+    func resume(_ follower: Follower, with outcome: Outcome?) {
+        guard let outcome else {
+            running += 1
+            return follower.continuation.resume(returning: .alone)
+        }
+        follower.continuation.resume(returning: .done(outcome))
+    }
+
+    private func startLate() {
+        if startNext(), waitingCount > 0 { timer.set(after: timeout) }
+    }
+
+    /// Starts the first change that waits, with those that may share its transaction. Returns `false` if none waits.
+    private func startNext() -> Bool {
+        guard let first = next() else { return false }
+        running += 1
+        let followers = takeFollowers(of: first.entry)
+        first.continuation.resume(returning: followers.isEmpty ? .alone : .leads(followers))
+        return true
+    }
+
+    private func next() -> Follower? {
+        while let follower = waiting.popFirst() {
+            guard let follower else { continue }
+            waitingCount -= 1
+            return follower
+        }
+        return nil
+    }
+
+    private func takeFollowers(of first: Entry) -> [Follower] {
+        var followers: [Follower] = []
+        var bytes = first.bytes
+        for index in waiting.indices.prefix(Self.mostCandidates) {
+            guard followers.count + 1 < Self.mostChanges else { break }
+            guard let follower = waiting[index] else { continue }
+            let entry = follower.entry
+            guard entry.scope == first.scope, entry.bytes <= Self.mostBytes - bytes,
+                entry.conversation != first.conversation,
+                !followers.contains(where: { $0.entry.conversation == entry.conversation })
+            else { continue }
+            bytes += entry.bytes
+            followers.append(follower)
+            waiting[index] = nil
+            waitingCount -= 1
+        }
+        return followers
+    }
+}

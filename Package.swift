@@ -44,6 +44,7 @@ let apps: Floor = [
     "MacroPlugin": ["MacroExpansion"],
     "ChatterMacros": ["ChatterModels", "MacroPlugin"],
     "ChatterSwiftAI": ["ChatterModels", "ChatterFoundationModels", "ChatterMacros"],
+    "ChatterLanguageModelSession": ["Basics", "ChatterModels", "ChatterFoundationModels", "ChatterMacros"],
     "Terminal": ["Basics", "Sockets", "ChatterClient", "CEdit"],
     "chatter": ["Terminal"],
 ]
@@ -52,6 +53,7 @@ let support: Floor = [
     "TestSupport": ["Basics", "CPostgres", "Identity", "Chat", "DevelopmentCluster"],
     "MirrorModels": ["MacroPlugin"],
     "SeedSamples": ["ChatterSwiftAI"],
+    "AppleSamples": ["ChatterLanguageModelSession"],
     "ServerTestSupport": ["Command", "TestSupport"],
 ]
 let all = ["ServerTestSupport"]
@@ -62,7 +64,7 @@ let tests: Floor = [
     "PostgresStore": ["Server"], "Configuration": [], "Page": [], "Command": [], "ChatterClient": [],
     "ChatterModels": ["MirrorModels"], "ChatterFoundationModels": [], "MacroExpansion": [], "Terminal": [],
     "ChatterMacros": ["MirrorModels"], "ChatterSwiftAI": ["SeedSamples"],
-    "ChatterLibrary": ["SeedSamples"], "TestSupport": [],
+    "ChatterLanguageModelSession": ["AppleSamples"], "ChatterLibrary": ["SeedSamples"], "TestSupport": [],
     "ServerAccess": all, "ServerConversation": all, "ServerDoor": all, "ServerReply": all, "ServerUpstream": all,
 ]
 let settings: [SwiftSetting] =

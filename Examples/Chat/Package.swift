@@ -5,7 +5,8 @@ let package = Package(
     name: "chat",
     platforms: [.macOS(.v14), .iOS(.v17)],
     dependencies: [
-        .package(path: "../..")
+        // The name of a package by path is the name of its folder, unless it is given.
+        .package(name: "chatterd", path: "../..")
     ],
     targets: [
         // What the app and the command share.

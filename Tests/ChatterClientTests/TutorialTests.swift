@@ -28,9 +28,9 @@ import Testing
         for try await answer in client.snapshots(of: Prompt(prompt, model: "echo")) {
             text.wrappedValue = answer.text
         }
-    } catch let error as ChatterError {
-        errorText.wrappedValue = error.message
-    } catch {}
+    } catch {
+        errorText.wrappedValue = error.localizedDescription
+    }
 }
 
 @Suite(.timeLimit(.minutes(30))) struct TutorialTests {

@@ -6,6 +6,7 @@ struct PortabilityTests {
     private static let folders = [
         "Kit/Basics", "Kit/HTTP", "Apps/ChatterClient", "Apps/ChatterModels", "Apps/ChatterMacros",
         "Apps/MacroExpansion", "Apps/MacroPlugin", "Apps/ChatterFoundationModels", "Apps/ChatterSwiftAI",
+        "Apps/ChatterLanguageModelSession",
     ]
     /// The conditions for modules that only some systems have.
     private static let conditions: [String: [String]] = [

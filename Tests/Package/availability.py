@@ -22,6 +22,7 @@ LIBRARIES = {
     "ChatterClient": "Sources/Apps/ChatterClient",
     "ChatterModels": "Sources/Apps/ChatterModels",
     "ChatterFoundationModels": "Sources/Apps/ChatterFoundationModels",
+    "ChatterLanguageModelSession": "Sources/Apps/ChatterLanguageModelSession",
     "ChatterMacros": "Sources/Apps/ChatterMacros",
     "ChatterSwiftAI": "Sources/Apps/ChatterSwiftAI",
     "ChatterdMacroExpansion": "Sources/Apps/MacroExpansion",

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # script/test package
 # Builds and runs Examples/Chat as a package of its own that depends on this one by the URL of a bare repository with a version tag; by
-# path it is resolved only, as SwiftPM permits there all that it permits by URL. The build has no network, and an empty cache, and may
-# print no warning. Before, it checks that the libraries use nothing that the oldest systems of `platforms:` do not have.
+# path it is resolved only, as SwiftPM permits there all that it permits by URL, in a folder that is not called chatterd. The build has no
+# network, and an empty cache, and may print no warning. Before, it checks that the libraries use nothing that the oldest systems of
+# `platforms:` do not have.
 set -euo pipefail
 . "$(dirname "$0")/../../script/lib.sh"
 python3 -B Tests/Package/availability.py "$(swift build --show-bin-path)" ||
@@ -10,12 +11,11 @@ python3 -B Tests/Package/availability.py "$(swift build --show-bin-path)" ||
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# The name of a package by path is the name of its folder.
-mkdir "$work/chatterd"
-git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -P -t "$work/chatterd" 2>/dev/null ||
+mkdir "$work/checkout"
+git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -P -t "$work/checkout" 2>/dev/null ||
     die "a file of the index is missing from the checkout"
 (
-    cd "$work/chatterd"
+    cd "$work/checkout"
     git init -q
     git add -A
     git -c user.name=test -c user.email=test@example.org commit -qm 'As it is'
@@ -36,7 +36,8 @@ example() {
     mkdir "$work/home"
     cp -r Examples/Chat "$work/$1"
     rm -rf "$work/$1/.build"
-    sed -i "s|\.package(path: .*)|$2|" "$work/$1/Package.swift"
+    sed -i "s|\.package(name: .*)|$2|" "$work/$1/Package.swift"
+    grep -qF "$2" "$work/$1/Package.swift" || die "the manifest of the example has no dependency to replace"
 }
 
 # swiftly NAME COMMAND…: a command of SwiftPM for the copy, without a warning.
@@ -47,7 +48,7 @@ swiftly() {
     if grep -i 'warning' "$work/log"; then die "by $name: swift $* has warnings"; fi
 }
 
-example path ".package(path: \"$work/chatterd\")"
+example path ".package(name: \"chatterd\", path: \"$work/checkout\")"
 swiftly path package describe
 
 example url ".package(url: \"file://$work/bare/chatterd.git\", from: \"0.2.0\")"

@@ -93,7 +93,7 @@ def build(kind: str) -> list[list[str]]:
     if kind == "tests":
         return [[*swift, "--build-tests"]]
     if kind == "libraries":
-        return [[*swift, "--target", target] for target in ("ChatterMacros", "ChatterFoundationModels")]
+        return [[*swift, "--target", target] for target in ("ChatterSwiftAI", "ChatterLanguageModelSession")]
     return [[*swift, "--product", product] for product in kind.split() if not os.environ.get(product.upper())]
 
 

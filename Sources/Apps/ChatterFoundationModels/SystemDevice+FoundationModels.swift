@@ -87,11 +87,12 @@
     @available(macOS 26, iOS 26, visionOS 26, *)
     extension GenerationOptions {
         fileprivate init(_ options: LLMReplyOptions) {
+            let seed = options.seed.map { UInt64(clamping: $0) }
             let sampling: SamplingMode? =
                 switch options.samplingMode {
                 case .greedy?: .greedy
-                case .topP(let probability)?: .random(probabilityThreshold: probability)
-                case nil: nil
+                case .topP(let probability)?: .random(probabilityThreshold: probability, seed: seed)
+                case nil: options.topK.map { .random(top: $0, seed: seed) }
                 }
             #if compiler(>=6.4)
                 self.init(

@@ -6,6 +6,9 @@ public struct GuideCondition: Sendable {
     /// A part of the text matches a regular expression; `^` and `$` are the ends of the text.
     public static func pattern(_ expression: String) -> GuideCondition { GuideCondition() }
 
+    /// The same with a literal `/…/`.
+    public static func pattern<Output>(_ expression: Regex<Output>) -> GuideCondition { GuideCondition() }
+
     public static func constant(_ text: String) -> GuideCondition { GuideCondition() }
 
     public static func anyOf(_ texts: String...) -> GuideCondition { GuideCondition() }

@@ -79,11 +79,13 @@ import Testing
         let server = try ScriptedUpstream(
             steps("r1", call), steps("r2", text("Sunny.")), steps("r3", text(json)))
         let session = try llm(server).makeSession(tools: [WeatherTool()])
-        let options = LLMReplyOptions(maximumTokens: 5, backendOptions: [StructuredContent.Member("keep_alive", "5m")])
+        let options = LLMReplyOptions(
+            maximumTokens: 5, topK: 40, seed: 7, backendOptions: [StructuredContent.Member("keep_alive", "5m")])
         let report = try await session.reply(to: "Weather?", returning: WeatherReport.self, options: options)
         #expect(report.content.temperature == 72)
         let bodies = server.requests.map { String(decoding: $0.body, as: UTF8.self) }
-        #expect(bodies[0].contains(#""name":"WeatherTool""#) && bodies[0].contains(#""options":{"num_predict":5}"#))
+        #expect(bodies[0].contains(#""name":"WeatherTool""#))
+        #expect(bodies[0].contains(#""options":{"top_k":40,"seed":7,"num_predict":5}"#))
         #expect(bodies[0].contains(#""keep_alive":"5m""#) && !bodies[0].contains(#""format""#))
         #expect(server.requests[1].messages == [["tool", "72°F, sunny in Rome"]])
         // The members of the schema are in the order in which they are declared.

@@ -18,6 +18,18 @@ import Testing
         return String(decoding: try #require(server.requests.first).body, as: UTF8.self)
     }
 
+    @Test(arguments: [
+        (WirePeer.ollama, #""options":{"top_k":40,"seed":7}}"#), (.openAI, #","top_k":40,"seed":7}"#),
+        (.openResponses, #","top_k":40,"seed":7}"#),
+        (.llamaStack, #""sampling_params":{"strategy":{"type":"top_k","top_k":40}},"seed":7}"#),
+    ])
+    func topKAndSeedStandWhereTheServerReadsThem(_ peer: WirePeer, _ end: String) async throws {
+        let server = try ScriptedUpstream(peer.steps(peer.answer(["Yes"])))
+        _ = try await peer.llm(url: server.url).reply(to: "Sure?", options: LLMReplyOptions(topK: 40, seed: 7))
+        let body = String(decoding: try #require(server.requests.first).body, as: UTF8.self)
+        #expect(body.hasSuffix(end), "\(body)")
+    }
+
     @Test func ollamaGetsItsForm() async throws {
         #expect(
             try await body(.ollama)

@@ -112,6 +112,8 @@ actor ChatterdCourse {
         var options: [StructuredContent.Member] = []
         options.add("temperature", request.options.wireTemperature)
         options.add("top_p", request.options.wireTopP)
+        options.add("top_k", request.options.wireTopK)
+        options.add("seed", request.options.wireSeed)
         options.add("num_predict", request.options.maximumTokens.map { .integer($0) })
         set("options", options.isEmpty ? nil : .object(options))
         for option in request.options.backendOptions {

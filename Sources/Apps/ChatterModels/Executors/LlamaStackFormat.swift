@@ -15,16 +15,20 @@ struct LlamaStackFormat: WireFormat {
         if let schema = request.schema {
             body.add("response_format", ["type": "json_schema", "json_schema": schema.jsonSchema()])
         }
+        body.add("seed", request.options.wireSeed)
         body.merge(request.options.backendOptions)
         return ClientRequest(
             .post, "/v1/inference/chat-completion", json: StructuredContent.object(body).wireBytes)
     }
 
-    /// The sampling; `nil` if the server decides all of it. `top_p` wants a temperature above 0.
+    /// The sampling; `nil` if the server decides all of it. There is one strategy only: `top_k` has no temperature. `top_p` wants one
+    /// above 0.
     private static func sampling(_ options: LLMReplyOptions) -> StructuredContent? {
         var members: [StructuredContent.Member] = []
         if options.samplingMode == .greedy || options.temperature == 0 {
             members.add("strategy", ["type": "greedy"])
+        } else if let topK = options.wireTopK {
+            members.add("strategy", ["type": "top_k", "top_k": topK])
         } else if options.wireTopP != nil || options.temperature != nil {
             var strategy: [StructuredContent.Member] = []
             strategy.add("type", "top_p")

@@ -15,6 +15,8 @@ struct OllamaFormat: WireFormat {
         var options: [StructuredContent.Member] = []
         options.add("temperature", request.options.wireTemperature)
         options.add("top_p", request.options.wireTopP)
+        options.add("top_k", request.options.wireTopK)
+        options.add("seed", request.options.wireSeed)
         options.add("num_predict", request.options.maximumTokens.map { .integer($0) })
         body.add("options", options.isEmpty ? nil : .object(options))
         body.merge(request.options.backendOptions)

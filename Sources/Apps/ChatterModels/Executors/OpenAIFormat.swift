@@ -26,6 +26,8 @@ struct OpenAIFormat: WireFormat {
         }
         body.add("temperature", request.options.wireTemperature)
         body.add("top_p", request.options.wireTopP)
+        body.add("top_k", request.options.wireTopK)
+        body.add("seed", request.options.wireSeed)
         body.add(tokenLimitName, request.options.maximumTokens.map { .integer($0) })
         body.merge(request.options.backendOptions)
         return ClientRequest(.post, "/v1/chat/completions", json: StructuredContent.object(body).wireBytes)

@@ -34,6 +34,8 @@ struct OpenResponsesFormat: WireFormat {
         }
         body.add("temperature", request.options.wireTemperature)
         body.add("top_p", request.options.wireTopP)
+        body.add("top_k", request.options.wireTopK)
+        body.add("seed", request.options.wireSeed)
         body.add("max_output_tokens", request.options.maximumTokens.map { .integer($0) })
         body.merge(request.options.backendOptions)
         return ClientRequest(.post, "/v1/responses", json: StructuredContent.object(body).wireBytes)

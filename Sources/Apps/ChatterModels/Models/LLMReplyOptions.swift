@@ -20,20 +20,26 @@ public struct LLMReplyOptions: Sendable, Hashable {
     public var temperature: Double?
     public var maximumTokens: Int?
     public var samplingMode: SamplingMode?
+    /// Tokens are chosen among this number of the most probable ones: `top_k`, which some servers refuse.
+    public var topK: Int?
+    /// The same seed gives the same answer, as far as the server can: `seed`, which some servers refuse.
+    public var seed: Int?
     public var toolFailure: ToolFailure
     /// How many messages with calls of tools a reply may have.
     public var maximumToolRounds: Int
-    /// Members that the request to the model's server gets as they are: `seed`, `keep_alive` …
+    /// Members that the request to the model's server gets as they are: `keep_alive`, `logprobs` …
     public var backendOptions: [StructuredContent.Member]
 
     public init(
         temperature: Double? = nil, maximumTokens: Int? = nil, samplingMode: SamplingMode? = nil,
-        toolFailure: ToolFailure = .report, maximumToolRounds: Int = 8,
+        topK: Int? = nil, seed: Int? = nil, toolFailure: ToolFailure = .report, maximumToolRounds: Int = 8,
         backendOptions: [StructuredContent.Member] = []
     ) {
         self.temperature = temperature
         self.maximumTokens = maximumTokens
         self.samplingMode = samplingMode
+        self.topK = topK
+        self.seed = seed
         self.toolFailure = toolFailure
         self.maximumToolRounds = maximumToolRounds
         self.backendOptions = backendOptions

@@ -48,6 +48,9 @@ extension LLMReplyOptions {
     var wireTopP: StructuredContent? {
         if case .topP(let value)? = samplingMode { .number(value) } else { nil }
     }
+
+    var wireTopK: StructuredContent? { topK.map { .integer($0) } }
+    var wireSeed: StructuredContent? { seed.map { .integer($0) } }
 }
 
 extension Usage {

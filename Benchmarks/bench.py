@@ -7,7 +7,7 @@ import subprocess, sys, tempfile, time
 from dataclasses import dataclass, field
 
 sys.dont_write_bytecode = True
-import counts, doors, histories, journal, readers  # noqa: E402
+import counts, doors, histories, journal, parked, prompts, readers  # noqa: E402
 
 SERVERS = ("chatterd", "nginx")
 OURS = ("chatterd", "before")  # "before" is another build of chatterd, see --before
@@ -37,6 +37,8 @@ def works(quick, sizes=histories.SIZES):
         Work("idle", f"idle: {IDLE:,} connections, one chat each before", "connection"),
         Work("readers", "many readers of one reply", "event", servers=("chatterd",)),
         Work("doors", "front doors", "request", servers=("chatterd",)),
+        Work("prompts", "prompts", "request", servers=("chatterd",)),
+        Work("parked", "parked readers", "reader", servers=("chatterd",)),
         Work("journal", journal.TITLE, "token", f"t{journal.TOKENS}r10b1", servers=("chatterd",)),
     ] + [
         Work(name, title, "request", histories.MODEL, servers=("chatterd",))
@@ -146,7 +148,7 @@ class Postgres:
     def __init__(self, scratch):
         homes = sorted(os.listdir("/usr/lib/postgresql"), key=int) if os.path.isdir("/usr/lib/postgresql") else []
         self.bin = f"/usr/lib/postgresql/{homes[-1]}/bin" if homes else os.path.dirname(shutil.which("initdb") or "")
-        data, log, self.port = f"{scratch}/postgres", f"{scratch}/postgres.log", free_port()
+        self.data, self.log, self.port = data, log, _ = f"{scratch}/postgres", f"{scratch}/postgres.log", free_port()
         as_user = {"cwd": "/"}
         os.mkdir(data, 0o700)
         if os.geteuid() == 0:  # it refuses to run as root
@@ -219,14 +221,17 @@ class Bench:
         stack.callback(stop, upstream)
         self.model_server, self.upstream = upstream, int(upstream.stdout.readline())
 
+    def environment(self, name):
+        """The environment of a program, without settings for another chatterd."""
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("CHATTERD_", "PG", "DATABASE_URL", "OLLAMA_URL"))}
+        return environment | ({"DATABASE_URL": self.postgres.url(name)} if name in OURS else {})
+
     @contextlib.contextmanager
     def server(self, name, settings={}, counting=False):
-        port, log = free_port(), f"{self.scratch}/{name}.log"
-        environment = {key: value for key, value in os.environ.items() if not key.startswith(("CHATTERD_", "PG", "DATABASE_URL", "OLLAMA_URL"))}
+        port, log, environment = free_port(), f"{self.scratch}/{name}.log", self.environment(name)
         if name in OURS:
             command = [getattr(self.options, name), "serve"]
-            environment.update(
-                CHATTERD_LISTEN=f"127.0.0.1:{port}", DATABASE_URL=self.postgres.url(name), OLLAMA_URL=f"http://127.0.0.1:{self.upstream}")
+            environment.update(CHATTERD_LISTEN=f"127.0.0.1:{port}", OLLAMA_URL=f"http://127.0.0.1:{self.upstream}")
             environment.update(settings)
         else:
             home = tempfile.mkdtemp(dir=self.scratch)
@@ -335,7 +340,11 @@ class Bench:
         if work.name == "readers":
             yield from readers.run(self, self.options.quick, name)
         elif work.name == "doors":
-            yield from doors.run(self, self.options.quick, name)
+            yield from doors.run(self, self.options.quick, name, counting)
+        elif work.name == "prompts":
+            yield from prompts.run(self, self.options.quick, name, counting)
+        elif work.name == "parked":
+            yield from parked.run(self, name)
         elif work.name == "journal":
             yield from journal.run(self, work, name, self.options.seconds or (40 if self.options.quick else 120))
         elif work.name in histories.NAMES:
@@ -446,6 +455,7 @@ def interval(values):
     return values[k], values[n - 1 - k]
 
 
+APART = ("readers", "doors", "prompts", "parked", "journal")  # the works with tables of their own
 FIGURES = {
     "cpu_us": "CPU µs", "postgres_us": "PostgreSQL µs", "wal": "WAL bytes a byte of text", "for_vacuum": "rows for vacuum",
     "allocations": "allocations", "calls": "system calls", "kib": "KiB each", **journal.FIGURES}
@@ -486,7 +496,7 @@ def main():
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--messages", default=",".join(map(str, histories.SIZES)), metavar="N[,N]", help="the lengths of the histories")
     parser.add_argument("--seconds", type=int, help="the time of the work journal")
-    parser.add_argument("--no-counts", dest="counts", action="store_false", help="no runs that count allocations, system calls and dead rows")
+    parser.add_argument("--no-counts", dest="counts", action="store_false", help="no separate runs that count")
     parser.add_argument("--before", metavar="PROGRAM", help="another build of chatterd, measured in nginx's place")
     for program in ("chatterd", "programs"):
         parser.add_argument(f"--{program}", required=True)
@@ -525,8 +535,11 @@ def main():
         say("stopped")
     if results:
         print(f"\n{time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC, {os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}, "
-              f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table([work for work in chosen if work.name not in ('readers', 'journal', 'doors')], results)}")
-        print(markdown(doors.table({title: rows for (title, name), rows in results.items() if title in doors.TITLES and name == "chatterd"})))
+              f"{rounds} rounds, {time.monotonic() - begun:.0f} s\n\n{table([work for work in chosen if work.name not in APART], results)}")
+        for module in (doors, prompts, parked):
+            rows = {title: rows for (title, name), rows in results.items() if title in module.TITLES and name == "chatterd"}
+            for text in filter(None, map(markdown, module.tables(rows))):
+                print(f"{text}\n")
         print(markdown(journal.table({name: rows for (title, name), rows in results.items() if title == journal.TITLE})))
         print(markdown(readers.table({title: rows for (title, name), rows in results.items() if "unlike" in rows[0] and name == "chatterd"})))
     worse = []

@@ -45,16 +45,21 @@ SELECT relname, n_tup_upd, n_tup_hot_upd, n_tup_del, n_dead_tup, autovacuum_coun
 """
 
 
-def tables(bench: Any, database: str) -> dict[str, tuple[int, ...]]:
-    """The statistics of the tables by name. Processes of PostgreSQL write them at their end, so the server must be stopped."""
+def statistics(bench: Any, database: str, text: str) -> dict[str, tuple[int, ...]]:
+    """The rows of a query of statistics by name. Processes of PostgreSQL write them at their end, so the server must be stopped."""
     for _ in range(100):
         busy = bench.postgres.query(
             f"SELECT count(*) FROM pg_stat_activity WHERE datname = '{database}' AND backend_type = 'client backend'", "postgres")
         if busy == "0":
             break
         time.sleep(0.05)
-    rows = (line.split("|") for line in bench.postgres.query(TABLES, database).splitlines())
+    rows = (line.split("|") for line in bench.postgres.query(text, database).splitlines())
     return {row[0]: tuple(map(int, row[1:])) for row in rows}
+
+
+def tables(bench: Any, database: str) -> dict[str, tuple[int, ...]]:
+    """The statistics of the tables."""
+    return statistics(bench, database, TABLES)
 
 
 def storage(before: dict[str, tuple[int, ...]], after: dict[str, tuple[int, ...]], units: int) -> dict[str, Any]:

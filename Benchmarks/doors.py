@@ -1,7 +1,9 @@
 """The same work through each front door, beside /llmchat: part of bench.py."""
 
-import statistics
 from types import SimpleNamespace
+
+import prompts
+from prompts import checks, mean, ratio
 
 PATHS = ("/llmchat", "/api/chat", "/v1/chat/completions", "/v1/responses", "/v1/messages")
 # The works: the model, the unit of the costs, and the connections.
@@ -12,7 +14,7 @@ WORKS = {
 TITLES = {f"{path}, {title}": (path, title) for title in WORKS for path in PATHS}
 
 
-def run(bench, quick, name):
+def run(bench, quick, name, counting):
     """The result of each work through each path, as (title, result). Each has a fresh process and no other conversations."""
     bench.runs += 1
     seconds = 2 if quick else 5
@@ -29,19 +31,18 @@ def run(bench, quick, name):
             result = bench.load(
                 server, SimpleNamespace(model=model, unit=unit), name, prefix, arguments, meter=meter, path=path)
             result["stored"] = bench.stored(prefix, model, result["requests"], name)
+        if counting and unit == "request":
+            prompts.add_counts(bench, name, prompts.Kind(path=path), result)
         yield title, result
 
 
-def table(results):
-    """A table of the results of each title."""
+def tables(results):
+    """A table of the results of each title, and those of the counts."""
     rows = [["work", "path", "CPU µs", "× /llmchat", "PostgreSQL µs", "errors", "stored"], ["---"] * 7]
     for title, runs in results.items():
         path, work = TITLES[title]
         first = results[f"{PATHS[0]}, {work}"]
-        ratios = [run["cpu_us"] / beside["cpu_us"] for run, beside in zip(runs, first)]
-        spread = f" ({min(ratios):.2f}–{max(ratios):.2f})" if len(ratios) > 1 else ""
-        cpu, postgres = (statistics.mean(run[key] for run in runs) for key in ("cpu_us", "postgres_us"))
         rows.append([
-            f"{work}; a {WORKS[work][1]}", path, f"{cpu:.2f}", f"{statistics.mean(ratios):.2f}{spread}", f"{postgres:.2f}",
-            str(sum(run["errors"] for run in runs)), " ".join(sorted({run["stored"] for run in runs}))])
-    return rows
+            f"{work}; a {WORKS[work][1]}", path, mean(runs, "cpu_us"), ratio(runs, first, "cpu_us"), mean(runs, "postgres_us"),
+            *checks(runs)])
+    return [rows, *prompts.counted({TITLES[title][0]: runs for title, runs in results.items() if "activity" in runs[0]})]

@@ -5,6 +5,7 @@
 //   -k number of appIDs: request number n has the appID n modulo k, so with one connection each pass over them finds two messages more
 //   -e messages that the model must get, in the first pass; 0 for any number  -t seconds after which running requests have failed
 //   -o appID: all requests have this one, and the texts of -a and -k are names of conversations  -i  a line {"now":tokens} each second
+//   -H field: a further one of each request; %u in it is the number of the request
 //   -w  a line {"up":tokens} when all connections stream, {"down":tokens} when the first answer is complete
 #define _GNU_SOURCE
 #include "tokens.h"
@@ -56,7 +57,7 @@ typedef struct {
 
 static int port = 0, connections = 1, poller;
 static const dialect *spoken = dialects;
-static const char *model = "t20r0b1", *prefix = "load-", *owner = NULL;
+static const char *model = "t20r0b1", *prefix = "load-", *owner = NULL, *further = "";
 static unsigned requests = 1, appids, tokens_expected, messages_expected = 1, least_messages = UINT32_MAX, most_messages;
 static double seconds = 1e9, ramp = 0, timeout = 60;
 static bool windowed, periodic;
@@ -221,7 +222,7 @@ static void receive(connection *c) {
 static uint64_t start_ns;
 
 static void ask(connection *c) {
-    char body[1024], request[2048], members[512] = "", field[512] = "";
+    char body[1024], request[2048], members[512] = "", field[512] = "", extra[512];
     if (spoken == dialects) {
         snprintf(members, sizeof members, "\"appID\":\"%s%s%s%u\",", owner ? owner : "", owner ? "\",\"conversation\":\"" : "", prefix, started % appids);
     } else {
@@ -229,9 +230,10 @@ static void ask(connection *c) {
     }
     int n = snprintf(body, sizeof body, spoken->body, members, model);
     c->number = started++;
+    snprintf(extra, sizeof extra, further, c->number);
     n = snprintf(request, sizeof request,
-        "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n%s", spoken->path, port,
-        field, n, body);
+        "POST %s HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\n%s%s%sContent-Length: %d\r\n\r\n%s",
+        spoken->path, port, field, extra, *extra ? "\r\n" : "", n, body);
     c->busy = true, c->complete = false;
     c->framing = HEAD;
     c->seen = 0, c->length = 0;
@@ -268,7 +270,7 @@ static void print_text(const char *text) {
 }
 
 int main(int argc, char **argv) {
-    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:k:o:d:r:e:t:iw")) != -1;) switch (option) {
+    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:k:o:H:d:r:e:t:iw")) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
         case 'u':
             for (spoken = dialects; strcmp(spoken->path, optarg);) {
@@ -281,6 +283,7 @@ int main(int argc, char **argv) {
         case 'n': requests = (unsigned)atoi(optarg); break;
         case 'k': appids = (unsigned)atoi(optarg); break;
         case 'o': owner = optarg; break;
+        case 'H': further = optarg; break;
         case 'i': periodic = true; break;
         case 'd': seconds = atof(optarg); break;
         case 'r': ramp = atof(optarg); break;

@@ -17,6 +17,12 @@ import Testing
         #expect(same && !shorter && !other)
     }
 
+    @Test func bytesHaveTwoHexadecimalDigitsEach() {
+        #expect(String(hexadecimal: [0x00, 0x0F, 0x9A, 0xFF] as [UInt8]) == "000f9aff")
+        #expect(String(hexadecimal: "né".utf8) == "6ec3a9")
+        #expect(String(hexadecimal: [UInt8]()).isEmpty)
+    }
+
     @Test func hexadecimalDigitHasItsValueInEitherCase() {
         let digits = "0123456789abcdef".utf8
         for (value, digit) in digits.enumerated() {

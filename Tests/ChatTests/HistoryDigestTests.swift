@@ -75,6 +75,13 @@ struct HistoryDigestTests {
         #expect(compared(" a\n", call) == compared("a", sameCall))
     }
 
+    @Test(arguments: [" a b", "a b\t", "\u{A0}a b", "a b\u{3000}", "\n a b \r\n", "a b"])
+    func spaceCountsOnlyWithinAText(_ text: String) {
+        #expect(compared(text, "") == compared("a b", ""))
+        #expect(compared(text, "") != compared("ab", ""))
+        #expect(compared(text + "é", "") != compared("a b", ""))
+    }
+
     @Test func nameOfAParticipantCountsButForTheModel() {
         #expect(compared("a", #""name":"ada""#) != compared("a", #""name":"bob""#))
         #expect(compared("a", #""name":"ada""#) != compared("a", #""images":["ada"]"#))

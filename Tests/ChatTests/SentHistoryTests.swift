@@ -32,6 +32,17 @@ struct SentHistoryTests {
         }
     }
 
+    @Test(arguments: [("u", ""), ("su", "0"), ("ssu", "0\n\n1"), ("us", ""), ("s", nil)] as [(String, String?)])
+    func requestKeepsItsHistoryAndItsTextsOfTheSystem(_ roles: String, _ system: String?) {
+        let all = messages(roles)
+        let sent = SentHistory(all, of: owner)
+        let members = sent.members(of: all)
+        #expect(members.history == sent.digest)
+        #expect(members.replacesSystem == (system != nil))
+        #expect(members.instructions == (system == "" ? nil : system))
+        #expect(members.withoutKept.isEmpty)
+    }
+
     @Test func messagesOfTheSystemBeforeAllOthersDoNotCount() {
         let all = messages("uau")
         let system = ModelMessage(role: "system", content: "It is 10:15.")

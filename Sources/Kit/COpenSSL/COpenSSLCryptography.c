@@ -11,6 +11,7 @@
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
 #include <openssl/sha.h>
+#include <stdlib.h>
 #include <string.h>
 
 /// The result of an operation. A failure must leave no error in the queue, where a TLS session of the thread would find it.
@@ -26,7 +27,16 @@ static struct copenssl_key *conclude_key(EVP_PKEY *key) {
 
 // Digests, codes, random bytes
 
-void copenssl_sha256(const void *bytes, size_t count, unsigned char *digest) { SHA256(bytes, count, digest); }
+// SHA256() looks the algorithm up for each digest, which takes longer than the digest of a short text.
+static EVP_MD *sha256;
+static CRYPTO_ONCE sha256_once = CRYPTO_ONCE_STATIC_INIT;
+
+static void find_sha256(void) { sha256 = EVP_MD_fetch(NULL, "SHA256", NULL); }
+
+void copenssl_sha256(const void *bytes, size_t count, unsigned char *digest) {
+    // Without memory there is no digest, and no caller can go on without one.
+    if (!CRYPTO_THREAD_run_once(&sha256_once, find_sha256) || !sha256 || !EVP_Digest(bytes, count, digest, NULL, sha256, NULL)) abort();
+}
 
 int copenssl_hmac_sha256(const void *key, size_t key_count, const void *bytes, size_t count, unsigned char *code) {
     if (key_count > INT_MAX) return 0;

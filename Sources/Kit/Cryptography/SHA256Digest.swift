@@ -16,11 +16,17 @@ public struct SHA256Digest: Sendable, Hashable {
 
     /// Computes the digest of bytes.
     public init(of bytes: Span<UInt8>) {
-        let digest = [UInt8](unsafeUninitializedCapacity: Self.size) { digest, count in
-            bytes.withUnsafeBufferPointer { copenssl_sha256($0.baseAddress, $0.count, digest.baseAddress) }
-            count = Self.size
+        var words = InlineArray<4, UInt64>(repeating: 0)
+        withUnsafeMutableBytes(of: &words) { words in
+            bytes.withUnsafeBufferPointer { bytes in
+                copenssl_sha256(
+                    bytes.baseAddress, bytes.count, words.baseAddress?.assumingMemoryBound(to: UInt8.self))
+            }
         }
-        self.init(words: digest)
+        first = UInt64(bigEndian: words[0])
+        second = UInt64(bigEndian: words[1])
+        third = UInt64(bigEndian: words[2])
+        fourth = UInt64(bigEndian: words[3])
     }
 
     /// The digest with certain bytes; `nil` unless they are 32.

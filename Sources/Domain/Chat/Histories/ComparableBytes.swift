@@ -8,6 +8,11 @@ struct ComparableBytes {
 
     private(set) var bytes: [UInt8] = []
 
+    init() {
+        // Room for a digest with the parts of a short message.
+        bytes.reserveCapacity(96)
+    }
+
     /// Appends a text with its length, so that two texts in a row do not equal two others.
     mutating func append(_ text: String) {
         append(text.utf8.count)
@@ -25,9 +30,7 @@ struct ComparableBytes {
     }
 
     private mutating func append(_ bits: UInt64) {
-        for shift in stride(from: 56, through: 0, by: -8) {
-            bytes.append(UInt8(truncatingIfNeeded: bits >> UInt64(shift)))
-        }
+        withUnsafeBytes(of: bits.bigEndian) { bytes.append(contentsOf: $0) }
     }
 
     /// Appends the next value of a JSON text, in one pass over it.

@@ -86,9 +86,12 @@ public struct HistoryDigest: Sendable, Hashable {
 
     /// Parses the digits of a digest; `nil` for another text.
     public init?(parsing text: String) {
-        guard text.utf8.count == 32, text.utf8.allSatisfy({ $0.hexDigitValue != nil }),
-            let high = UInt64(text.prefix(16), radix: 16), let low = UInt64(text.suffix(16), radix: 16)
-        else { return nil }
+        guard text.utf8.count == 32 else { return nil }
+        var (high, low) = (UInt64.zero, UInt64.zero)
+        for byte in text.utf8 {
+            guard let digit = byte.hexDigitValue else { return nil }
+            (high, low) = (high << 4 | low >> 60, low << 4 | UInt64(digit))
+        }
         self.init(high: high, low: low)
     }
 }
@@ -105,8 +108,15 @@ extension ComparableBytes {
 extension String {
     /// The text without white space at its ends.
     fileprivate var trimmed: String {
+        // Most texts have none, and are not copied.
+        if let first = utf8.first, let last = utf8.last, first.isVisible, last.isVisible { return self }
         let start = unicodeScalars.firstIndex { !$0.properties.isWhitespace } ?? endIndex
         let end = unicodeScalars.lastIndex { !$0.properties.isWhitespace }.map { unicodeScalars.index(after: $0) }
         return String(unicodeScalars[start..<max(start, end ?? start)])
     }
+}
+
+extension UInt8 {
+    /// Whether the byte is an ASCII character that one can see.
+    fileprivate var isVisible: Bool { self > 0x20 && self < 0x7F }
 }

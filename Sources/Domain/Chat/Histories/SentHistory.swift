@@ -39,4 +39,13 @@ public struct SentHistory: Sendable {
         self.digest = digest
         self.ends = ends.suffix(Self.maximumEnds).reversed()
     }
+
+    /// The members in which a request keeps its history, for the end of its reply, and its messages of the system that do not count: its
+    /// model gets them in the place of the stored ones.
+    ///
+    /// - Parameter messages: those of `init`.
+    public func members(of messages: [ModelMessage]) -> [RawMember] {
+        let system = instructions.map { messages.prefix($0).map(\.content).joined(separator: "\n\n") }
+        return [RawMember(history: digest)] + (system.map { [RawMember(system: $0)] } ?? [])
+    }
 }

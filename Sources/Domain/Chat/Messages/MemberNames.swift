@@ -37,6 +37,8 @@ struct MemberNames {
     /// Folds case as Go does for ASCII names (`foldName` in encoding/json, Unicode's CaseFolding.txt): upper-case letters, the
     /// Kelvin sign and the long s.
     private static func fold(_ name: String) -> String {
+        // Most names are their own folded form.
+        if name.utf8.allSatisfy({ $0 < 0x80 && !(0x41...0x5A).contains($0) }) { return name }
         var folded = ""
         folded.unicodeScalars.append(
             contentsOf: name.unicodeScalars.map { scalar in

@@ -7,36 +7,66 @@ struct DoorMembers {
     /// The limit of members of an object, and of elements of an array without a limit of its own.
     static let maximumMembers = 256
 
-    private(set) var names: [String] = []
-    private var values: [ExactText: JSONSlice] = [:]
+    /// The number of members up to which a name is searched among all of them, because that takes less time than an index.
+    private static let mostSearched = 8
+
+    /// The last value of each name, in the order in which the names came first.
+    private var members: [(name: String, value: JSONSlice)] = []
+    /// The places of the names in `members`, if they are many.
+    private var places: [ExactText: Int] = [:]
 
     init(_ list: [(name: String, value: JSONSlice)]) {
-        for (name, value) in list { values[name] = value.isNull ? nil : value }
-        var known: Set<ExactText> = []
-        names = list.map(\.name).filter { values[$0] != nil && known.insert(ExactText($0)).inserted }
+        members.reserveCapacity(list.count)
+        for (name, value) in list {
+            if let place = place(of: name) {
+                members[place].value = value
+            } else {
+                members.append((name, value))
+                index()
+            }
+        }
     }
 
-    subscript(_ name: String) -> JSONSlice? { values[name] }
+    /// Adds the last member to the index, or all members when they have become many.
+    private mutating func index() {
+        guard members.count > Self.mostSearched else { return }
+        for place in (places.isEmpty ? 0 : members.count - 1)..<members.count {
+            places[members[place].name] = place
+        }
+    }
+
+    private func place(of name: String) -> Int? {
+        guard places.isEmpty else { return places[name] }
+        let name = ExactText(name)
+        return members.firstIndex { ExactText($0.name) == name }
+    }
+
+    /// The names of the members.
+    var names: [String] { members.filter { !$0.value.isNull }.map(\.name) }
+
+    subscript(_ name: String) -> JSONSlice? {
+        place(of: name).flatMap { members[$0].value.isNull ? nil : members[$0].value }
+    }
 
     /// The text of a member; `nil` if it is absent.
     ///
     /// - Throws: `invalidRequest` for another type. `path` leads to the object, such as `messages[2].`.
     func string(_ name: String, in path: String = "") throws(RelayError) -> String? {
-        guard let value = values[name] else { return nil }
+        guard let value = self[name] else { return nil }
         guard let text = value.string else { throw .wrongType(path + name, "a string") }
         return text
     }
 
     /// The boolean of a member; `nil` if it is absent.
     func boolean(_ name: String, in path: String = "") throws(RelayError) -> Bool? {
-        guard let value = values[name] else { return nil }
+        guard let value = self[name] else { return nil }
         guard let boolean = value.boolean else { throw .wrongType(path + name, "true or false") }
         return boolean
     }
 
     /// The members of a member; `nil` if it is absent.
     func object(_ name: String, in path: String = "") throws(RelayError) -> DoorMembers? {
-        guard let value = values[name] else { return nil }
+        guard let value = self[name] else { return nil }
         guard let members = value.members() else {
             let noun = value.kind == .object ? "an object of at most \(Self.maximumMembers) members" : "an object"
             throw .wrongType(path + name, noun)
@@ -48,7 +78,7 @@ struct DoorMembers {
     func array(
         _ name: String, in path: String = "", atMost limit: Int = maximumMembers
     ) throws(RelayError) -> [JSONSlice]? {
-        guard let value = values[name] else { return nil }
+        guard let value = self[name] else { return nil }
         guard let elements = value.elements(atMost: limit) else {
             throw .wrongType(path + name, "an array of at most \(limit) elements")
         }

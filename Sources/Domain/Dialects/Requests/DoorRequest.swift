@@ -34,11 +34,6 @@ public struct DoorRequest: Sendable {
 
     /// What answers repeat of the request, as members of JSON; `nil` if the API repeats nothing.
     var repeated: [UInt8]?
-    /// The text of the messages of the system before all others, if the request is found by its history: its model gets it in the place of
-    /// the stored ones. Empty for none; `nil` to have the stored ones.
-    public var system: String?
-    /// The history of the client up to the answer, by which its next request finds the conversation; `nil` if it names the conversation.
-    public var history: HistoryDigest?
 
     /// What has no effect of the request.
     public let ignored: IgnoredMembers
@@ -56,8 +51,6 @@ public struct DoorRequest: Sendable {
     /// - Parameter seconds: the time of the request, in seconds since 1970.
     /// - Returns: the kept object as JSON; `nil` if the API repeats nothing.
     public mutating func keep(createdAt seconds: Int) -> [UInt8]? {
-        if let history { chat.passThrough.append(RawMember(history: history)) }
-        if let system { chat.passThrough.append(RawMember(system: system)) }
         if !ignored.paths.isEmpty { chat.passThrough.append(RawMember(ignored: ignored.paths)) }
         if let thinking { chat.passThrough.append(RawMember(optionalThinking: thinking)) }
         guard let repeated else { return nil }

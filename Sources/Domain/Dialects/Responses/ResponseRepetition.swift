@@ -12,17 +12,28 @@ struct ResponseRepetition {
         _ continuation: DoorRequest.Continuation?, isStored: Bool, isBackground: Bool
     ) throws(RelayError) {
         let instructions = try members.string("instructions")
-        var repeated = ByteBuffer()
-        func member(_ name: StaticString, _ json: [UInt8]) {
+        // Most requests have the defaults, which take some 600 bytes.
+        var repeated = ByteBuffer(capacity: 1_024)
+        func name(_ name: StaticString) {
             repeated.append(repeated.isEmpty ? "\"" : ",\"")
             repeated.append(name)
             repeated.append("\":")
+        }
+        func member(_ key: StaticString, _ json: [UInt8]) {
+            name(key)
+            repeated.append(json)
+        }
+        func member(_ key: StaticString, _ json: StaticString) {
+            name(key)
             repeated.append(json)
         }
         /// Repeats a member of a kind, or its default.
-        func member(_ name: StaticString, _ kind: JSONKind, otherwise json: String) {
-            let value = members[String(describing: name)]
-            member(name, value?.kind == kind ? value?.json ?? [] : Array(json.utf8))
+        func member(_ key: StaticString, _ kind: JSONKind, otherwise json: StaticString) {
+            if let value = members[String(describing: key)], value.kind == kind {
+                member(key, value.json)
+            } else {
+                member(key, json)
+            }
         }
         member("instructions", Self.string(instructions))
         var (previous, conversation): (String?, String?) = (nil, nil)
@@ -43,15 +54,15 @@ struct ResponseRepetition {
         member("top_p", .number, otherwise: "1")
         member("presence_penalty", .number, otherwise: "0")
         member("frequency_penalty", .number, otherwise: "0")
-        member("top_logprobs", Array("0".utf8))
+        member("top_logprobs", "0")
         member("temperature", .number, otherwise: "1")
         member("reasoning", reasoning.repeated.array)
         // A number with a point is a limit, too; -1 is none.
         let limit = members["max_output_tokens"]?.wholeNumber ?? 0
         member("max_output_tokens", Array((limit > 0 ? String(limit) : "null").utf8))
-        member("max_tool_calls", Array("null".utf8))
-        member("store", Array(isStored ? "true".utf8 : "false".utf8))
-        member("background", Array(isBackground ? "true".utf8 : "false".utf8))
+        member("max_tool_calls", "null")
+        member("store", isStored ? "true" : "false")
+        member("background", isBackground ? "true" : "false")
         member("service_tier", .string, otherwise: #""default""#)
         member("metadata", Array("{".utf8) + (try DoorMetadata.json(of: members)) + Array("}".utf8))
         member("safety_identifier", .string, otherwise: "null")

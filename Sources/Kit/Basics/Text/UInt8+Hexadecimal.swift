@@ -9,18 +9,26 @@ extension UInt8 {
         default: nil
         }
     }
+
+    /// The lower-case hexadecimal digit of a value below 16.
+    @inlinable @inline(__always)
+    var hexDigit: UInt8 {
+        self < 10 ? UInt8(ascii: "0") + self : UInt8(ascii: "a") + (self - 10)
+    }
 }
 
 extension String {
     /// The bytes as lower-case hexadecimal digits, two for each byte.
+    @inlinable
     public init(hexadecimal bytes: some Collection<UInt8>) {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(2 * bytes.count)
-        for byte in bytes {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 0xF)])
+        self.init(unsafeUninitializedCapacity: 2 * bytes.count) { digits in
+            var count = 0
+            for byte in bytes {
+                digits.initializeElement(at: count, to: (byte >> 4).hexDigit)
+                digits.initializeElement(at: count + 1, to: (byte & 0xF).hexDigit)
+                count += 2
+            }
+            return count
         }
-        self.init(decoding: text, as: UTF8.self)
     }
 }

@@ -37,30 +37,43 @@ struct DoorMemory: Sendable {
     ///
     /// - Throws: `forbidden`; `invalidRequest` for a name that no conversation has, and for one without an identity; `replyNotFound`;
     ///   `replyNotComplete`.
-    func place(
-        _ asked: inout DoorRequest, _ request: Request, _ principal: Principal, key: IdempotencyKey?,
-        _ services: ShardServices, to responder: Responder
-    ) async throws(RelayError) -> Place {
-        switch asked.continuation {
-        case .reply(let id):
-            return Place(conversation: try await follow(id, &asked, request, principal, services, to: responder))
+    func findPlace(of exchange: DoorExchange) async throws(RelayError) {
+        switch try search(for: exchange) {
+        case nil: break
+        case .reply(let id): exchange.place.conversation = try await follow(id, exchange)
+        case .branch(let conversation): try await compare(exchange, with: conversation)
+        case .history(let owner): try await find(exchange, of: owner)
+        }
+    }
+
+    /// What is to be read for the place of a request.
+    private enum Search {
+        case reply(ReplyID)
+        /// The present branch of a conversation that the request names.
+        case branch(ConversationKey)
+        /// The history that the request continues.
+        case history(Owner)
+    }
+
+    /// Finds the conversation as far as the request itself says, and what is to be read for its place; `nil` for nothing.
+    private func search(for exchange: DoorExchange) throws(RelayError) -> Search? {
+        let (request, principal) = (exchange.request, exchange.principal)
+        switch exchange.asked.continuation {
+        case .reply(let id): return .reply(id)
         case .conversation(let name):
             let key = try conversation(of: request, principal, named: name, as: "conversation")
-            if let key { responder.annotate(Annotation.appID, key.owner.app) }
-            return Place(conversation: key)
+            if let key { exchange.responder.annotate(Annotation.appID, key.owner.app) }
+            exchange.place.conversation = key
+            return nil
         case nil:
             let name = request.fields[.xConversationID]
-            guard asked.isRemembered,
+            guard exchange.asked.isRemembered,
                 let named = try conversation(of: request, principal, named: name, as: "X-Conversation-ID")
-            else { return Place() }
-            responder.annotate(Annotation.appID, named.owner.app)
-            if try Self.isAppended(request) { return Place(conversation: named) }
-            guard name == nil, principal.conversations == nil else {
-                let repeated = try await place(&asked.chat, in: named, request, services.archive)
-                return Place(conversation: named, repeated: repeated)
-            }
-            let chat = chatName(of: asked, request)
-            return try await find(&asked, of: named.owner, chat: chat, key: key, services.archive)
+            else { return nil }
+            exchange.responder.annotate(Annotation.appID, named.owner.app)
+            exchange.place.conversation = named
+            if try Self.isAppended(request) { return nil }
+            return name == nil && principal.conversations == nil ? .history(named.owner) : .branch(named)
         }
     }
 
@@ -68,24 +81,27 @@ struct DoorMemory: Sendable {
     /// shortly after its end. `nil` for the first request, and if the earlier ones have no answer.
     ///
     /// The libraries of OpenAI and Anthropic count the repetitions in `X-Stainless-Retry-Count`, and send no idempotency key.
-    ///
-    /// - Parameter path: the path of the endpoint.
-    func repeated(
-        _ asked: inout DoorRequest, _ request: Request, _ principal: Principal, at path: String,
-        _ services: ShardServices,
-        to responder: Responder
-    ) async throws(RelayError) -> ReplyRecord? {
-        guard let count = request.fields[.xStainlessRetryCount], asked.isRemembered,
-            request.fields.values(of: .idempotencyKey).isEmpty, let owner = try principal.owner(of: request)
+    func repeated(_ exchange: DoorExchange) async throws(RelayError) -> ReplyRecord? {
+        let request = exchange.request
+        guard let count = request.fields[.xStainlessRetryCount], exchange.asked.isRemembered,
+            request.fields.values(of: .idempotencyKey).isEmpty, let owner = try exchange.principal.owner(of: request)
         else { return nil }
-        let body = request.body.bytes
+        return try await repeated(exchange, by: owner, count: count)
+    }
+
+    @inline(never)
+    private func repeated(
+        _ exchange: DoorExchange, by owner: Owner, count: String
+    ) async throws(RelayError) -> ReplyRecord? {
+        let (body, path) = (exchange.request.body.bytes, exchange.path)
         let digest = await LongWork.run(on: body.count) { HistoryDigest(ofRequest: body.span, to: path, by: owner) }
-        asked.chat.digest = digest
-        guard let number = Int(count), number > 0, let id = try await services.archive.reply(toRequest: digest) else {
-            return nil
-        }
+        exchange.asked.chat.digest = digest
+        guard let number = Int(count), number > 0,
+            let id = try await exchange.services.archive.reply(toRequest: digest)
+        else { return nil }
         do throws(RelayError) {
-            let reply = try await services.reply(id, request, principal, to: responder)
+            let reply = try await exchange.services.reply(
+                id, exchange.request, exchange.principal, to: exchange.responder)
             return reply.state == nil || reply.state == .complete ? reply : nil
         } catch  where error.code == .replyNotFound {
             // It was removed meanwhile.
@@ -117,38 +133,53 @@ struct DoorMemory: Sendable {
 
     /// Finds the conversation of a client that keeps its history and names no conversation: the one with the longest beginning of that
     /// history that ends with an answer. Otherwise the request begins a conversation, with the name of the chat if there is none with it.
-    ///
-    /// - Parameter chat: the name that the client's program has for the chat; `nil` for none. Chats with other names have other histories.
-    private func find(
-        _ asked: inout DoorRequest, of owner: Owner, chat: String?, key: IdempotencyKey?, _ archive: ConversationArchive
-    ) async throws(RelayError) -> Place {
-        let messages = asked.chat.messages
-        let sent = await LongWork.run(on: messages.size) { SentHistory(messages, of: owner, chat: chat) }
-        asked.system = sent.instructions.map { messages.prefix($0).map(\.content).joined(separator: "\n\n") }
-        asked.history = sent.digest
-        var beginning = Self.beginning(with: messages, of: owner, key: key)
+    /// Chats with other names by the client's program have other histories.
+    private func find(_ exchange: DoorExchange, of owner: Owner) async throws(RelayError) {
+        let messages = exchange.asked.chat.messages
+        // The name that the client's program has for the chat.
+        let chat = chatName(of: exchange.asked, exchange.request)
+        let (sent, members) = await LongWork.run(on: messages.size) {
+            let sent = SentHistory(messages, of: owner, chat: chat)
+            return (sent, sent.members(of: messages))
+        }
+        exchange.asked.chat.passThrough += members
         // A request with a key has the same place when it is repeated, whatever conversations there are by then.
-        let name = key == nil ? chat : nil
+        let name = exchange.key == nil ? chat : nil
+        let found = try await exchange.services.archive.find(
+            sent.ends.map(\.digest), of: owner, key: exchange.key, name: name)
+        Self.place(exchange, at: found, ends: sent.ends, of: owner, name: name)
+    }
+
+    /// Gives a request its place.
+    ///
+    /// - Parameters:
+    ///   - ends: the histories of which one may be stored.
+    ///   - name: the name of a conversation that the request begins; `nil` for a random one.
+    private static func place(
+        _ exchange: DoorExchange, at found: FoundHistory?, ends: [SentHistory.End], of owner: Owner, name: String?
+    ) {
+        var beginning = beginning(with: exchange.asked.chat.messages, of: owner, key: exchange.key)
         // A title or a tag follows no answer.
-        asked.chat.isSingle = sent.ends.isEmpty
-        switch try await archive.find(sent.ends.map(\.digest), of: owner, key: key, name: name) {
+        exchange.asked.chat.isSingle = ends.isEmpty
+        switch found {
         case .stored(let conversation, let reply, let index) where conversation.owner == owner:
-            asked.chat.messages.removeFirst(sent.ends[index].count)
-            asked.chat.parent = reply.description
-            return Place(conversation: conversation, beginning: beginning)
+            exchange.asked.chat.messages.removeFirst(ends[index].count)
+            exchange.asked.chat.parent = reply.description
+            exchange.place = Place(conversation: conversation, beginning: beginning)
+            return
         case .known(let conversation) where conversation.owner == owner: beginning.conversation = conversation
         case nil:
             // Another request of the chat may begin the conversation at the same time, and is a branch then.
             if let name {
                 beginning.conversation = ConversationKey(owner, name: name)
                 beginning.parent = "start"
-                asked.chat.isSingle = false
+                exchange.asked.chat.isSingle = false
             }
         case .known, .stored, .named: break
         }
-        asked.chat.messages = beginning.messages
-        asked.chat.parent = beginning.parent
-        return Place(conversation: beginning.conversation)
+        exchange.asked.chat.messages = beginning.messages
+        exchange.asked.chat.parent = beginning.parent
+        exchange.place = Place(conversation: beginning.conversation)
     }
 
     /// A conversation that a request begins. A repeated request with its key begins the same one.
@@ -187,20 +218,20 @@ struct DoorMemory: Sendable {
 
     /// Has the messages of a request follow a reply: in its conversation, or as a stateless request with the history before it.
     private func follow(
-        _ id: ReplyID, _ asked: inout DoorRequest, _ request: Request, _ principal: Principal,
-        _ services: ShardServices,
-        to responder: Responder
+        _ id: ReplyID, _ exchange: DoorExchange
     ) async throws(RelayError) -> ConversationKey? {
-        let reply = try await services.reply(id, request, principal, to: responder)
+        let (request, principal, services) = (exchange.request, exchange.principal, exchange.services)
+        let reply = try await services.reply(id, request, principal, to: exchange.responder)
         guard reply.state == nil || reply.state == .complete else {
             throw RelayError(
                 .replyNotComplete,
                 "The response \(id) is not complete, so nothing can follow it. Name the one before it.")
         }
+        let asked = exchange.asked
         let size = asked.chat.messages.size
-        if await LongWork.run(on: size, { [asked] in asked.hasNamelessResults }) {
+        if await LongWork.run(on: size, { asked.hasNamelessResults }) {
             let calls = try await services.chat.readWhole(reply).toolCalls
-            asked = await LongWork.run(on: size + calls.count) { [asked] in
+            exchange.asked = await LongWork.run(on: size + calls.count) {
                 var named = asked
                 named.nameResults(by: calls, of: id)
                 return named
@@ -209,11 +240,10 @@ struct DoorMemory: Sendable {
         let key = reply.turn.conversation
         guard asked.isRemembered else {
             let (rows, memory) = try await services.archive.branch(of: key, upTo: id, limit: limit)
-            asked.chat.messages =
-                await LongWork.run(on: rows.workSize) { rows.map { StoredMessage($0).message } }
-                + asked.chat.messages
+            let history = await LongWork.run(on: rows.workSize) { rows.map { StoredMessage($0).message } }
+            exchange.asked.chat.messages = history + exchange.asked.chat.messages
             request.body.keep(memory)
-            guard asked.chat.messages.count <= ChatRequest.maximumMessages else {
+            guard exchange.asked.chat.messages.count <= ChatRequest.maximumMessages else {
                 throw RelayError(
                     .historyTooLarge,
                     "The history has too many messages to be copied. Send store true, or only the input.")
@@ -228,29 +258,27 @@ struct DoorMemory: Sendable {
                 "The response \(id) is not stored, so nothing that is stored can follow it. Send store false.")
         }
         if !key.isStateless { try principal.check(key) }
-        asked.chat.parent = id.description
+        exchange.asked.chat.parent = id.description
         return key
     }
 
     /// The stored reply to the prompt that a request repeats, if the request could have no other effect than another answer to that prompt.
     ///
     /// - Returns: `nil` if the request has other members for the model server, which a stored prompt cannot get, or an idempotency key.
-    func reply(
-        repeatedBy asked: DoorRequest, at place: Place, key: IdempotencyKey?, _ services: ShardServices
-    ) async throws(RelayError) -> ReplyRecord? {
-        guard let id = place.repeated, let conversation = place.conversation, key == nil else { return nil }
-        let reply = try await services.chat.find(id, of: conversation.owner)
-        return try await services.archive.members(of: reply) == asked.chat.passThrough ? reply : nil
+    func reply(repeatedBy exchange: DoorExchange) async throws(RelayError) -> ReplyRecord? {
+        let place = exchange.place
+        guard let id = place.repeated, let conversation = place.conversation, exchange.key == nil else { return nil }
+        let reply = try await exchange.services.chat.find(id, of: conversation.owner)
+        let members = try await exchange.services.archive.members(of: reply)
+        return members == exchange.asked.chat.passThrough ? reply : nil
     }
 
     /// Keeps the new messages of a request, and has them follow what is known of the conversation.
-    ///
-    /// - Returns: the reply whose prompt the request repeats.
-    private func place(
-        _ chat: inout ChatRequest, in conversation: ConversationKey, _ request: Request, _ archive: ConversationArchive
-    ) async throws(RelayError) -> ReplyID? {
-        let (rows, memory) = try await archive.branch(of: conversation, limit: limit)
-        let messages = chat.messages
+    private func compare(
+        _ exchange: DoorExchange, with conversation: ConversationKey
+    ) async throws(RelayError) {
+        let (rows, memory) = try await exchange.services.archive.branch(of: conversation, limit: limit)
+        let messages = exchange.asked.chat.messages
         let match = await LongWork.run(on: messages.size + rows.reduce(0) { $0 + $1.content.count + $1.extras.count }) {
             HistoryMatch(of: messages, in: rows.map(StoredMessage.init))
         }
@@ -260,14 +288,14 @@ struct DoorMemory: Sendable {
                 "The conversation begins with other messages than the request. Name another one with X-Conversation-ID, or send only "
                     + "the new messages, with X-History: append.")
         }
-        chat.messages.removeFirst(match.firstNew)
-        chat.parent =
+        exchange.asked.chat.messages.removeFirst(match.firstNew)
+        exchange.asked.chat.parent =
             switch match.parent {
             case .reply(let id): id.description
             case .start: "start"
             }
         memory.shrink(to: 0)
-        return match.repeated
+        exchange.place.repeated = match.repeated
     }
 }
 

@@ -38,6 +38,17 @@ struct DoorRoutes: Sendable {
     func answer(
         _ request: Request, _ responder: Responder, _ principal: Principal, at endpoint: DoorEndpoint
     ) async throws(RelayError) {
+        guard case .ask(let translator) = endpoint.operation else {
+            return try await answerOther(request, responder, principal, at: endpoint)
+        }
+        try await ask(request, responder, principal, translator, endpoint)
+    }
+
+    /// Answers a request that asks no model. On its own, because the frame of all its calls is large.
+    @inline(never)
+    private func answerOther(
+        _ request: Request, _ responder: Responder, _ principal: Principal, at endpoint: DoorEndpoint
+    ) async throws(RelayError) {
         switch endpoint.operation {
         case .ask(let translator): try await ask(request, responder, principal, translator, endpoint)
         case .count(let translator): try await count(request, responder, translator)
@@ -68,103 +79,83 @@ struct DoorRoutes: Sendable {
         _ endpoint: DoorEndpoint
     ) async throws(RelayError) {
         guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
-        var asked = try await translate(request, translator)
-        if let paths = asked.ignored.text { responder.annotate(Annotation.ignored, paths) }
-        let model = try self.model(of: asked.chat)
-        guard !asked.isPassed else {
-            if let answer = asked.loadAnswer, await isWithoutOllama(model, request) {
-                respondLoaded(model, answer, to: responder)
-                return
-            }
-            try await passing.pass(request, responder, principal, to: endpoint.path)
-            return
-        }
-        asked.chat.model = model
+        let exchange = DoorExchange(
+            try await translate(request, translator), request, responder, principal, translator, at: endpoint.path,
+            services[request])
+        if let paths = exchange.asked.ignored.text { responder.annotate(Annotation.ignored, paths) }
+        exchange.asked.chat.model = try model(of: exchange.asked.chat)
+        guard !exchange.asked.isPassed else { return try await pass(exchange) }
         do throws(RelayError) {
-            try await answer(&asked, request, responder, principal, translator, at: endpoint.path)
+            try await answer(exchange)
         } catch {
-            throw responder.worded(error, model: model)
+            throw responder.worded(error, model: exchange.asked.chat.model)
         }
     }
 
+    /// Passes a request on.
+    @inline(never)
+    private func pass(_ exchange: DoorExchange) async throws(RelayError) {
+        let (request, model) = (exchange.request, exchange.asked.chat.model)
+        if let answer = exchange.asked.loadAnswer, await isWithoutOllama(model, request) {
+            respondLoaded(model, answer, to: exchange.responder)
+            return
+        }
+        try await passing.pass(request, exchange.responder, exchange.principal, to: exchange.path)
+    }
+
     /// Starts the reply to a request that names its model, or finds the one that was started before, and answers with it.
-    private func answer(
-        _ asked: inout DoorRequest, _ request: Request, _ responder: Responder, _ principal: Principal,
-        _ translator: any ChatTranslator, at path: String
-    ) async throws(RelayError) {
-        let model = asked.chat.model
-        try principal.check(model: model)
-        asked.chat.onDisconnect = asked.isBackground ? .finish : try request.disconnectPolicy(unless: nil)
-        let key = try request.idempotencyKey()
-        let service = services[request]
-        let repeated = try await conversations.repeated(&asked, request, principal, at: path, service, to: responder)
-        request.body.releaseBytes()
-        var place = DoorMemory.Place(conversation: repeated?.turn.conversation)
-        if repeated == nil {
-            place = try await conversations.place(&asked, request, principal, key: key, service, to: responder)
-        }
-        let now = Int(WallClock.nanoseconds() / 1_000_000_000)
-        let kept: [UInt8]?
-        (asked, kept) = await LongWork.run(on: asked.system?.utf8.count ?? 0) { [asked] in
-            var request = asked
-            let kept = request.keep(createdAt: now)
-            return (request, kept)
-        }
-        let prompt: AcceptedPrompt
-        // What a response repeats of its request is kept with a prompt of its own.
-        if let repeated {
-            prompt = .known(repeated)
-        } else if kept == nil,
-            let reply = try await conversations.reply(repeatedBy: asked, at: place, key: key, service)
-        {
-            prompt = .started(
-                try await service.chat.regenerate(
-                    reply, model: model, onDisconnect: asked.chat.onDisconnect, onInterrupt: asked.chat.onInterrupt,
-                    meter: principal.meter))
-        } else {
-            prompt = try await accept(&asked.chat, at: &place, key: key, request, principal)
-        }
+    private func answer(_ exchange: DoorExchange) async throws(RelayError) {
+        try exchange.readFields()
+        let prompt = try await prompt(of: exchange)
         // A stream may take hours.
-        asked.chat.messages = []
-        let named = place.conversation
-        request.body.release()
-        var form = AnswerForm(translator, isStreamed: asked.chat.stream)
-        (form.model, form.includesUsage, form.kept) = (model, asked.includesUsage, kept)
-        form.ignored = asked.ignored.text
-        form.estimatedTokens = asked.estimatedTokens
-        form.conversation = named.flatMap { $0.isStateless ? nil : $0.name }
-        form.isBackground = asked.isBackground
-        let watch = service.watch(principal)
+        exchange.asked.chat.messages = []
+        exchange.request.body.release()
+        let (service, responder, form) = (exchange.services, exchange.responder, exchange.form)
+        let watch = service.watch(exchange.principal)
         switch prompt {
         case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)
         case .known(let reply) where form.isBackground && !form.isStreamed:
             try await responses.describe(
-                reply, for: principal, to: responder, by: service, fields: AnswerSender.fields(of: reply.id, form))
+                reply, for: exchange.principal, to: responder, by: service,
+                fields: AnswerSender.fields(of: reply.id, form))
         case .known(let reply): await sender.send(reply, as: form, by: service.chat, to: responder, until: watch)
         }
     }
 
-    /// Commits the prompt of a request. If the reply that it was found to follow is gone, it begins a conversation.
-    private func accept(
-        _ chat: inout ChatRequest, at place: inout DoorMemory.Place, key: IdempotencyKey?, _ request: Request,
-        _ principal: Principal
-    ) async throws(RelayError) -> AcceptedPrompt {
-        let service = services[request].chat
-        let beginning = place.beginning.take()
-        guard let conversation = place.conversation else {
-            let owner = try principal.owner(of: request)
-            return try await service.accept(
-                chat, in: .stateless(of: owner, named: request.statelessName(key: key)), key: key,
-                meter: principal.meter)
+    /// Finds the place of a request, and commits its prompt there; or finds the reply that was started before.
+    @inline(never)
+    private func prompt(of exchange: DoorExchange) async throws(RelayError) -> AcceptedPrompt {
+        let repeated = try await conversations.repeated(exchange)
+        exchange.request.body.releaseBytes()
+        if let repeated {
+            exchange.place.conversation = repeated.turn.conversation
+            exchange.keep()
+            return .known(repeated)
         }
+        try await conversations.findPlace(of: exchange)
+        exchange.keep()
+        // What a response repeats of its request is kept with a prompt of its own.
+        guard exchange.kept == nil, let reply = try await conversations.reply(repeatedBy: exchange) else {
+            return try await accept(exchange)
+        }
+        let chat = exchange.asked.chat
+        return .started(
+            try await exchange.services.chat.regenerate(
+                reply, model: chat.model, onDisconnect: chat.onDisconnect, onInterrupt: chat.onInterrupt,
+                meter: exchange.principal.meter))
+    }
+
+    /// Commits the prompt of a request. If the reply that it was found to follow is gone, it begins a conversation.
+    private func accept(_ exchange: DoorExchange) async throws(RelayError) -> AcceptedPrompt {
+        let beginning = exchange.place.beginning.take()
         do throws(RelayError) {
-            return try await service.accept(chat, in: conversation, key: key, meter: principal.meter)
+            return try await exchange.accept()
         } catch {
             guard error.code == .replyNotFound, let beginning else { throw error }
-            place.conversation = beginning.conversation
-            chat.messages = beginning.messages
-            chat.parent = beginning.parent
-            return try await service.accept(chat, in: beginning.conversation, key: key, meter: principal.meter)
+            exchange.place.conversation = beginning.conversation
+            exchange.asked.chat.messages = beginning.messages
+            exchange.asked.chat.parent = beginning.parent
+            return try await exchange.accept()
         }
     }
 
@@ -278,15 +269,5 @@ struct DoorRoutes: Sendable {
 extension DoorModel {
     fileprivate init(_ model: ModelsRoute.Model) {
         self.init(name: model.name, context: model.context, installed: model.installed)
-    }
-}
-
-extension Request {
-    /// The name of the conversation of a request without an identity: the same for the same idempotency key, otherwise random.
-    fileprivate func statelessName(key: IdempotencyKey?) -> String {
-        guard let key else {
-            return ConversationKey.randomName() + ConversationKey.randomName()
-        }
-        return "key " + key.text
     }
 }

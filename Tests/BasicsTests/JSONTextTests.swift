@@ -38,6 +38,16 @@ struct JSONTextTests {
         #expect(other.array == buffer.array)
     }
 
+    /// Short and long texts are escaped in different ways; each byte here has the longest escape.
+    @Test(arguments: [1_023, 1_024, 1_025, 2_048, 3_000])
+    func longTextIsEncodedAsAShortOne(_ count: Int) {
+        var buffer = ByteBuffer()
+        buffer.append(jsonString: Array(repeating: UInt8(1), count: count).span)
+        buffer.append(jsonString: Array(repeating: UInt8(ascii: "a"), count: count).span)
+        let escaped = String(repeating: "\\u0001", count: count)
+        #expect(buffer.string == "\"\(escaped)\"\"\(String(repeating: "a", count: count))\"")
+    }
+
     @Test(arguments: 1...20)
     func randomTextComesBackUnchanged(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

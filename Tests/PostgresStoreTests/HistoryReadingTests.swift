@@ -38,18 +38,20 @@ import Testing
         }
     }
 
-    /// The pages and the long messages are read one after the other.
-    @Test(arguments: ["pages", "long"])
+    /// The pages, the long messages and the first messages are read one after the other.
+    @Test(arguments: ["pages", "long", "head"])
     func conversationReplacedDuringTheReadIsNotReplayed(form: String) async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first
-            let seed = (0..<(form == "pages" ? 600 : 2)).map { ModelMessage(role: "system", content: "\($0)") }
+            let seed = (0..<(form == "long" ? 2 : 600)).map { ModelMessage(role: "system", content: "\($0)") }
             try await store.replaceConversation("app", with: seed)
             let first = try await store.exchange(text(form == "long" ? 20_000 : 1, "a"), "1")
             let opened = try await store.open("q", parent: .reply(first.id))
+            let reach = form == "head" ? HistoryReach(tokens: 1, bytesPerToken: 4) : nil
             var reader = HistoryReader(
                 from: try await processes.pool.run(HistoryReader.firstPage(of: "app")), of: opened.turn,
-                for: opened.id, limit: 1 << 20, pool: processes.pool, budget: MemoryBudget(limit: 64 << 20))
+                for: opened.id, limit: 1 << 20, reach: reach, pool: processes.pool,
+                budget: MemoryBudget(limit: 64 << 20))
             try await store.replaceConversation("app", with: seed)
             let code = await relayCode { _ = try await reader.read(evenIfUnfinished: true) }
             #expect(code == .conversationReplaced)

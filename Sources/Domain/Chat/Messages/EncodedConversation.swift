@@ -18,6 +18,13 @@ public struct EncodedConversation: Sendable {
 
         var end: Int { first + range.count }
         var isWhole: Bool { range.count == run.count }
+        /// Whether the next message follows in the same run.
+        var isOpen: Bool { range.upperBound == run.count && run.text.count < EncodedConversation.runBytes }
+
+        mutating func append(role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>, seq: Int64, turn: Int64) {
+            run.append(role: role, content: content, extras: extras, seq: seq, turn: turn)
+            range = range.lowerBound..<run.count
+        }
     }
 
     private var pieces: [Piece] = []
@@ -111,14 +118,11 @@ public struct EncodedConversation: Sendable {
     public mutating func append(
         role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>, seq: Int64 = 0, turn: Int64 = 0
     ) {
-        // Moved out, so that appending does not copy a run that no other conversation shares.
-        var piece = Piece(run: EncodedMessages(), range: 0..<0, first: count)
-        if let last = pieces.last, last.range.upperBound == last.run.count, last.run.text.count < Self.runBytes {
-            piece = pieces.removeLast()
+        if pieces.isEmpty || !pieces[pieces.count - 1].isOpen {
+            pieces.append(Piece(run: EncodedMessages(), range: 0..<0, first: count))
         }
-        piece.run.append(role: role, content: content, extras: extras, seq: seq, turn: turn)
-        piece.range = piece.range.lowerBound..<piece.run.count
-        pieces.append(piece)
+        // In place, so that appending does not copy a run that no other conversation shares.
+        pieces[pieces.count - 1].append(role: role, content: content, extras: extras, seq: seq, turn: turn)
     }
 
     /// Appends the messages of another conversation, and shares them.

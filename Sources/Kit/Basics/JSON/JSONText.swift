@@ -7,17 +7,27 @@ extension ByteBuffer {
 
     /// Appends UTF-8 as a JSON string, quotes included.
     public mutating func append(jsonString text: Span<UInt8>) {
-        append(UInt8(ascii: "\""))
-        append(jsonEscaping: text)
-        append(UInt8(ascii: "\""))
+        if text.count <= Self.escapedAtOnce {
+            append(upTo: 6 * text.count + 18) { output in
+                output.append(UInt8(ascii: "\""))
+                output.append(jsonEscaping: text)
+                output.append(UInt8(ascii: "\""))
+            }
+        } else {
+            append(UInt8(ascii: "\""))
+            append(jsonEscaping: text)
+            append(UInt8(ascii: "\""))
+        }
     }
+
+    /// The number of bytes that are escaped at once, because the capacity must allow the longest escapes.
+    private static let escapedAtOnce = 1024
 
     /// Appends UTF-8 as the inside of a JSON string: quotes, backslashes and control characters are escaped.
     public mutating func append(jsonEscaping text: Span<UInt8>) {
-        // In pieces, because the capacity must allow the longest escapes.
         var start = 0
         while start < text.count {
-            let piece = text.extracting(start..<min(start + 1024, text.count))
+            let piece = text.extracting(start..<min(start + Self.escapedAtOnce, text.count))
             append(upTo: 6 * piece.count + 16) { $0.append(jsonEscaping: piece) }
             start += piece.count
         }

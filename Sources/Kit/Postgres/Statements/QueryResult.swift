@@ -75,8 +75,13 @@ import CChatterdPostgres
         row >= 0 && row < rowCount && column >= 0 && column < columnCount
     }
 
+    /// The number of bytes of a field; 0 for NULL or a field that does not exist.
+    func byteCount(_ row: Int, _ column: Int) -> Int {
+        has(row, column) ? Int(PQgetlength(handle, Int32(row), Int32(column))) : 0
+    }
+
     private func field(_ row: Int, _ column: Int) -> UnsafeBufferPointer<UInt8> {
-        let count = has(row, column) ? Int(PQgetlength(handle, Int32(row), Int32(column))) : 0
+        let count = byteCount(row, column)
         guard count > 0, let start = PQgetvalue(handle, Int32(row), Int32(column)) else {
             return UnsafeBufferPointer(start: nil, count: 0)
         }

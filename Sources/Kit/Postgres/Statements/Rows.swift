@@ -20,6 +20,9 @@ public struct Rows<Record>: RandomAccessCollection, Sendable {
         return decode(&row)
     }
 
+    /// The fields of a row, to read in place.
+    public func fields(at index: Int) -> Fields { Fields(result, index) }
+
     /// The number of rows that the query inserted, updated, deleted or selected.
     public var affectedRows: Int { result.affectedRows }
 

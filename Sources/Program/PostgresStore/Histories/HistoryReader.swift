@@ -42,8 +42,6 @@ struct HistoryReader {
     private var memory: MemoryReservation
     /// The numbers between the first system messages and the rows that were read; `nil` if there are none.
     private var skipped: ClosedRange<Int64>?
-    /// Whether queries ran after the one of the first page.
-    private var hasContinued = false
 
     /// The query of the first page: the rows up to a turn, or all rows, that no kept history has.
     static func firstPage(
@@ -92,10 +90,7 @@ struct HistoryReader {
             guard try await takePage(evenIfUnfinished: whole) else {
                 return TurnHistory(unreadBehind: selection.unfinished)
             }
-            if selection.isTooLarge {
-                if hasContinued { try await requireReply() }
-                return tooLarge
-            }
+            if selection.isTooLarge { return tooLarge }
             if try await hasAllRows() { break }
             guard whole || selection.unfinished.isEmpty else {
                 return TurnHistory(unreadBehind: selection.unfinished)
@@ -139,7 +134,7 @@ struct HistoryReader {
         guard !selection.isTooLarge else { return true }
         let hasLong = selected.contains(where: \.row.isIncomplete)
         guard !hasLong || whole || selection.unfinished.isEmpty else { return false }
-        pages.append(try await encode(selected, sizes: sizes, hasLong: hasLong))
+        pages.append(try await encode(selected, of: page, sizes: sizes, hasLong: hasLong))
         return true
     }
 
@@ -199,14 +194,15 @@ struct HistoryReader {
 
     // MARK: - Messages
 
-    /// Encodes selected rows in their order. Long messages are read first.
+    /// Encodes selected rows of a page in their order. Long messages are read first.
     private mutating func encode(
-        _ selected: [HistorySelection.Message], sizes: [Int64: HistoryStatements.Size], hasLong: Bool
+        _ selected: [HistorySelection.Message], of page: Rows<HistoryRow>,
+        sizes: [Int64: HistoryStatements.Size], hasLong: Bool
     ) async throws(RelayError) -> EncodedConversation {
         var messages = EncodedConversation()
         guard hasLong else {
             for message in selected.reversed() {
-                messages.append(message)
+                message.row.append(to: &messages, from: page, turn: message.turn)
             }
             messages.trim()
             return messages
@@ -227,7 +223,7 @@ struct HistoryReader {
             var next = texts.startIndex
             for message in group {
                 guard message.row.isIncomplete else {
-                    messages.append(message)
+                    message.row.append(to: &messages, from: page, turn: message.turn)
                     continue
                 }
                 let row = texts[next]
@@ -272,7 +268,6 @@ struct HistoryReader {
         }
         history.skipped = kept?.skipped ?? skipped
         guard history.messages.byteCount <= limit else { return tooLarge }
-        if hasContinued { try await requireReply() }
         memory.charge(to: Self.copies * history.messages.byteCount)
         memory.shrink(to: Self.copies * history.messages.byteCount)
         history.memory = memory
@@ -290,8 +285,7 @@ struct HistoryReader {
         let first = transaction.add(HistoryStatements.firstRows(of: turn.conversation, limit: Self.beginningRows))
         let place = transaction.add(
             HistoryStatements.branchRow(of: turn.conversation, leadingTo: selection.bound, limit: Self.beginningRows))
-        hasContinued = true
-        let results = try await pool.runForRelay(transaction)
+        let results = try await run(transaction)
         let rows = results[first]
         guard let oldest = rows.last, let newest = results[place].first else { throw Self.replaced }
         var beginning = HistorySelection(upTo: newest)
@@ -305,33 +299,31 @@ struct HistoryReader {
         }
         skipped = start...firstRead - 1
         let sizes = try await sizes(ofLong: head.map(\.row))
-        pages.append(try await encode(head.reversed(), sizes: sizes, hasLong: !sizes.isEmpty))
+        pages.append(try await encode(head.reversed(), of: rows, sizes: sizes, hasLong: !sizes.isEmpty))
         return true
     }
 
     // MARK: - Queries
 
-    private mutating func run<Record>(_ query: Query<Record>) async throws(RelayError) -> Rows<Record> {
-        hasContinued = true
-        return try await pool.runForRelay(query)
+    private func run<Record>(_ query: Query<Record>) async throws(RelayError) -> Rows<Record> {
+        var transaction = Transaction()
+        let step = transaction.add(query)
+        return try await run(transaction)[step]
     }
 
-    /// Throws `conversationReplaced` if the reply of the turn is gone: the queries may have read rows of another conversation.
-    private mutating func requireReply() async throws(RelayError) {
-        let state = try await run(ConversationStatements.isReplayed(turn, id: id))
-        guard state.count == 1 else { throw Self.replaced }
+    /// Runs queries, and looks for the reply of the turn after them.
+    ///
+    /// - Throws: `conversationReplaced` if the reply is gone: the queries may have read rows of another conversation.
+    private func run(_ queries: Transaction) async throws(RelayError) -> Transaction.Results {
+        var transaction = queries
+        let reply = transaction.add(ConversationStatements.isReplayed(turn, id: id))
+        let results = try await pool.runForRelay(transaction)
+        guard results[reply].count == 1 else { throw Self.replaced }
+        return results
     }
 
     static let replaced = RelayError(
         .conversationReplaced, "The conversation was replaced before the prompt was answered.")
-}
-
-extension EncodedConversation {
-    fileprivate mutating func append(_ message: HistorySelection.Message) {
-        append(
-            role: message.row.name, content: message.row.message, extras: message.row.extras,
-            seq: message.row.seq, turn: message.turn)
-    }
 }
 
 extension Int {

@@ -2,7 +2,7 @@ import ChatterdBasics
 import ChatterdChat
 import ChatterdPostgres
 
-/// A row of a conversation, as `HistoryStatements.page` returns it. Its texts are read in place.
+/// A row of a conversation, as `HistoryStatements.page` returns it. The page keeps its texts.
 struct HistoryRow {
     /// The meaning of a row, from its column `state`.
     enum Kind {
@@ -52,18 +52,24 @@ struct HistoryRow {
     let isIncomplete: Bool
     /// The `seq` of the row that this one follows; `nil` for the row above.
     let parent: Int64?
-    private let fields: Fields
+    /// The sizes of its message and of its further members, in bytes, as the page has them.
+    let messageSize: Int
+    let extrasSize: Int
+    /// The index of the row in its page.
+    private let index: Int
 
     /// Reads a row of the statements of `HistoryStatements`. A message that is too long for a page is NULL; extras that are too long are
     /// empty, but not NULL. Extras with references lack their attachments.
     init(_ fields: Fields) {
-        self.fields = fields
+        index = fields.index
         seq = Int64(fields.int(Column.seq) ?? 0)
         kind = Kind(state: fields.bytes(Column.state), hasOnlyText: Self.hasOnlyText(fields))
         role = MessageRole(fields.bytes(Column.name))
         parent = fields.int(Column.after).map { Int64($0) }
+        messageSize = fields.byteCount(Column.message)
+        extrasSize = fields.byteCount(Column.extras)
         isIncomplete =
-            fields.isNull(Column.message)
+            messageSize == 0 && fields.isNull(Column.message)
             || !fields.isNull(Column.extras) && Self.isIncomplete(fields.bytes(Column.extras))
     }
 
@@ -76,22 +82,12 @@ struct HistoryRow {
         extras.isEmpty || extras[0] == Attachments.mark
     }
 
-    /// The role as it is stored.
-    var name: Span<UInt8> {
-        @_lifetime(borrow self)
-        get { fields.bytes(Column.name) }
-    }
-
-    /// The text of the message.
-    var message: Span<UInt8> {
-        @_lifetime(borrow self)
-        get { fields.bytes(Column.message) }
-    }
-
-    /// The further members of the message.
-    var extras: Span<UInt8> {
-        @_lifetime(borrow self)
-        get { fields.bytes(Column.extras) }
+    /// Appends the message to a conversation, with the texts that its page has.
+    func append(to messages: inout EncodedConversation, from page: Rows<HistoryRow>, turn: Int64) {
+        let fields = page.fields(at: index)
+        messages.append(
+            role: fields.bytes(Column.name), content: fields.bytes(Column.message),
+            extras: fields.bytes(Column.extras), seq: seq, turn: turn)
     }
 }
 

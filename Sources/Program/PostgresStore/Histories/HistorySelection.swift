@@ -201,8 +201,8 @@ struct HistorySelection {
     private mutating func select(
         _ row: HistoryRow, turn: Int64, _ size: HistoryStatements.Size?, _ messages: inout [Message]
     ) {
-        let content = size?.message ?? row.message.count
-        self.size += content + (size?.extras ?? row.extras.count)
+        let content = size?.message ?? row.messageSize
+        self.size += content + (size?.extras ?? row.extrasSize)
         text += content
         count += 1
         oldest = (turn, row.role)

@@ -56,6 +56,31 @@ import Testing
         #expect(ends == [.led([2]), .alone, .done("2")])
     }
 
+    /// Texts that are equal as Unicode are other texts for PostgreSQL.
+    @Test func scopesDifferByTheirBytes() async throws {
+        let scopes = ["\u{E9}", "e\u{301}"].map { RowScope(Owner(app: $0)) }
+        #expect(try await ends(of: [("a", 0), ("b", 0)], scopes: scopes) == [.alone, .alone])
+    }
+
+    @Test func changesOfDifferentScopesDoNotWaitForEachOther() async throws {
+        try await onShard { shard in
+            let queue = Changes(on: shard, timeout: .seconds(3_600))
+            for number in 0..<Changes.mostRunning {
+                await RowScope.$current.withValue(RowScope(Owner(app: "\(number)"))) {
+                    guard case .alone = await queue.enter(Changes.Entry(0, of: "held", bytes: 0)) else {
+                        Issue.record("\(number) waits")
+                        return
+                    }
+                }
+            }
+            let confined = Confined(queue, to: shard)
+            let last = Task(executorPreference: shard) { await run(1, of: "a", in: confined.value) }
+            while queue.waitingCount == 0 { await Task.yield() }
+            RowScope.$current.withValue(RowScope(Owner(app: "5"))) { queue.leave() }
+            #expect(await last.value == .alone)
+        }
+    }
+
     @Test func changeWithoutAnOutcomeRunsAlone() async throws {
         #expect(try await ends(of: [("a", 0), ("b", 0)], failing: [1]) == [.led([1]), .alone])
     }
@@ -74,7 +99,17 @@ import Testing
     ) async throws -> [End] {
         try await onShard { shard in
             let queue = Changes(on: shard, timeout: .seconds(3_600))
-            for _ in 0..<Changes.concurrency { _ = await queue.enter(Changes.Entry(0, of: "held", bytes: 0)) }
+            var held: [RowScope?] = []
+            for index in changes.indices {
+                let scope = index < scopes.count ? scopes[index] : nil
+                guard !held.contains(scope) else { continue }
+                held += Array(repeating: scope, count: Changes.concurrency)
+            }
+            for scope in held {
+                await RowScope.$current.withValue(scope) {
+                    _ = await queue.enter(Changes.Entry(0, of: "held", bytes: 0))
+                }
+            }
             var tasks: [Task<End, Never>] = []
             for (index, change) in changes.enumerated() {
                 let confined = Confined(queue, to: shard)
@@ -90,7 +125,7 @@ import Testing
                 // Tasks of a shard run in their order.
                 while queue.waitingCount <= index { await Task.yield() }
             }
-            for _ in 0..<Changes.concurrency { queue.leave() }
+            for scope in held { RowScope.$current.withValue(scope) { queue.leave() } }
             var ends: [End] = []
             for task in tasks { ends.append(await task.value) }
             return ends

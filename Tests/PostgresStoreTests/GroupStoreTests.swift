@@ -95,6 +95,62 @@ import Testing
         }
     }
 
+    /// The group has read the last rows of both conversations when it waits for the lock of the first.
+    @Test func turnDoesNotFollowRowsThatWereRemovedMeanwhile() async throws {
+        try await StoreProcesses.run(count: 1) { processes in
+            var outcome: PostgresError?
+            for attempt in 0... {
+                let turns = ["a", "b"].map { Self.opening(ConversationKey(parsing: "\($0)\(attempt)"), ["q"]) }
+                for turn in turns { _ = try await processes.first.open("p", in: turn.conversation) }
+                let removal = Task { _ = try await processes.sql(Self.removal(ofRows: turns[1], after: turns[0])) }
+                let holder = """
+                    FROM pg_locks WHERE locktype = 'advisory'
+                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                    """
+                while try await processes.sql("SELECT pid \(holder)").isEmpty {}
+                let query = GroupStatements.open(
+                    turns, sizes: [1, 1], owner: processes.first.lease.id, limit: 1 << 30)
+                outcome = await failure { try await processes.pool.run(query) }
+                // The machine may stand still for longer than a group waits for a lock.
+                guard outcome?.code != .timedOut else {
+                    try await processes.sql("SELECT pg_terminate_backend(pid) \(holder)")
+                    _ = await removal.result
+                    continue
+                }
+                try await removal.value
+                break
+            }
+            #expect(outcome?.sqlState == "22012")
+        }
+    }
+
+    /// SQL that locks a conversation until a transaction waits for it, and then removes the rows of another one.
+    private static func removal(ofRows removed: NewTurn, after locked: NewTurn) -> String {
+        """
+        SET chatterd.owner = '*';
+        DO $$ BEGIN
+            PERFORM FROM chatterd_conversations WHERE appid = '\(locked.conversation.text)' FOR UPDATE;
+            PERFORM pg_advisory_xact_lock(1);
+            WHILE NOT EXISTS (
+                SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') LOOP
+                PERFORM pg_stat_clear_snapshot();
+            END LOOP;
+            DELETE FROM chatts WHERE appid = '\(removed.conversation.text)';
+            UPDATE chatterd_conversations SET revision = revision + 1, base = revision + 1
+            WHERE appid = '\(removed.conversation.text)';
+        END $$
+        """
+    }
+
+    private func failure<Value>(_ body: () async throws -> Value) async -> PostgresError? {
+        do {
+            _ = try await body()
+            return nil
+        } catch {
+            return error as? PostgresError
+        }
+    }
+
     @Test func groupEndsOnlyRepliesThatTheProcessOwns() async throws {
         try await StoreProcesses.run { processes in
             let own = try await processes.first.open("p", in: "a")

@@ -7,12 +7,14 @@ import ChatterdSockets
 /// A change runs in a transaction of its own while few run. Otherwise it waits, and the next transaction has those that have come meanwhile, as
 /// in a group commit: an idle database answers no later, and a busy one has less to do for each.
 final class GroupQueue<Change: Sendable, Outcome: Sendable> {
-    /// The number of transactions that run before changes wait.
+    /// The number of transactions of one scope that run before its changes wait.
     static var concurrency: Int { 2 }
+    /// The number of transactions that run before all changes wait.
+    static var mostRunning: Int { 16 }
     /// The limits of a group: its changes, and their text in bytes.
     static var mostChanges: Int { 16 }
     static var mostBytes: Int { 256 * 1024 }
-    /// The number of waiting changes among which those of a group are looked for.
+    /// The number of waiting changes among which the next one and those of its group are looked for.
     private static var mostCandidates: Int { 64 }
 
     /// A change of a conversation.
@@ -48,8 +50,8 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
         fileprivate let continuation: UnsafeContinuation<Admission, Never>
     }
 
-    /// The number of transactions that run.
-    private var running = 0
+    /// The scopes of the transactions that run.
+    private var running: [RowScope?] = []
     /// `nil` for one that a group has taken from the middle.
     private var waiting = Queue<Follower?>()
     /// The number of changes that wait.
@@ -68,8 +70,8 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
 
     /// Waits until the change may run, or has run.
     func enter(_ entry: Entry) async -> Admission {
-        guard running >= Self.concurrency else {
-            running += 1
+        guard !mayRun(entry.scope) else {
+            running.append(entry.scope)
             return .alone
         }
         return await withUnsafeContinuation { continuation in
@@ -79,38 +81,47 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
         }
     }
 
-    /// Ends a transaction.
+    /// Ends a transaction of the present scope.
     func leave() {
-        running -= 1
-        while running < Self.concurrency, startNext() {}
+        let scope = RowScope.current
+        if let index = running.firstIndex(where: { $0 == scope }) { running.remove(at: index) }
+        while start(next(where: { mayRun($0.scope) })) {}
         if waitingCount == 0 { timer.cancel() }
+    }
+
+    /// Whether another transaction of a scope may run. Changes of different scopes cannot share one, so none gains by its wait for another.
+    private func mayRun(_ scope: RowScope?) -> Bool {
+        running.count < Self.mostRunning && running.count(where: { $0 == scope }) < Self.concurrency
     }
 
     /// Gives a change of a group its outcome; without one it runs alone.
     func resume(_ follower: Follower, with outcome: Outcome?) {
         guard let outcome else {
-            running += 1
+            running.append(follower.entry.scope)
             return follower.continuation.resume(returning: .alone)
         }
         follower.continuation.resume(returning: .done(outcome))
     }
 
     private func startLate() {
-        if startNext(), waitingCount > 0 { timer.set(after: timeout) }
+        if start(next(where: { _ in true })), waitingCount > 0 { timer.set(after: timeout) }
     }
 
-    /// Starts the first change that waits, with those that may share its transaction. Returns `false` if none waits.
-    private func startNext() -> Bool {
-        guard let first = next() else { return false }
-        running += 1
+    /// Starts a change that has waited, with those that may share its transaction. Returns `false` for none.
+    private func start(_ first: Follower?) -> Bool {
+        guard let first else { return false }
+        running.append(first.entry.scope)
         let followers = takeFollowers(of: first.entry)
         first.continuation.resume(returning: followers.isEmpty ? .alone : .leads(followers))
         return true
     }
 
-    private func next() -> Follower? {
-        while let follower = waiting.popFirst() {
-            guard let follower else { continue }
+    /// Takes the first change that waits and meets a condition.
+    private func next(where isNext: (Entry) -> Bool) -> Follower? {
+        while case .some(nil) = waiting.first { _ = waiting.popFirst() }
+        for index in waiting.indices.prefix(Self.mostCandidates) {
+            guard let follower = waiting[index], isNext(follower.entry) else { continue }
+            waiting[index] = nil
             waitingCount -= 1
             return follower
         }

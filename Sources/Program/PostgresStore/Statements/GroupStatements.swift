@@ -42,12 +42,15 @@ enum GroupStatements {
                     "$1, $2, $3, $4, $5, $6, $7, $8, $9, $17",
                     "appid, id, model, options, on_interrupt, size, owner, reserved, prompts, digest", count: "$14")) AS u
                 CROSS JOIN LATERAL \(ConversationStatements.tip(of: "u.appid")) AS t
+                LEFT JOIN LATERAL (
+                    SELECT v.epoch AS known_epoch, v.base AS known_base FROM chatterd_conversations v
+                    WHERE v.appid = u.appid LIMIT 1) AS known ON true
             ), \(ConversationRevision.changed(
                 "appid, owner", from: "l WHERE l.total + l.size <= $16 ORDER BY l.appid")), inserted AS (
                 INSERT INTO chatts (
                     appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, total, reserved,
                     floor, history, opened)
-                SELECT l.appid, l.last + p.place, l.last + l.prompts + 1, coalesce(p.name, 'assistant'), p.message,
+                SELECT l.appid, (l.last + p.place) / (\(keepsRows))::integer, l.last + l.prompts + 1, coalesce(p.name, 'assistant'), p.message,
                     CASE WHEN p.name IS NULL THEN 'streaming' ELSE 'prompt' END,
                     CASE WHEN p.name IS NULL THEN l.id ELSE gen_random_uuid() END,
                     CASE WHEN p.name IS NULL THEN l.model END, CASE WHEN p.name IS NULL THEN $15 END,
@@ -67,6 +70,14 @@ enum GroupStatements {
     ) { row in
         Opened(index: row.nextInt(), turn: ConversationStatements.InsertedTurn(from: &row))
     }
+
+    /// Whether no row of the conversation was removed between the beginning of the statement, which has read its last row, and its lock, for
+    /// which the group may have waited. Otherwise the statement fails, by a division by zero: the numbers of the turn could be free although
+    /// others came before it. (PostgreSQL would log the text of a row without its number.)
+    private static let keepsRows = """
+        CASE WHEN l.known_epoch IS NULL THEN changed.revision = 1
+        ELSE changed.epoch = l.known_epoch AND changed.base = l.known_base END
+        """
 
     /// The end of a reply in a group.
     struct End: Sendable {

@@ -49,7 +49,7 @@ public struct GeneratedContent: Sendable, Hashable, Generable, PartialValue, Cus
 
     public var debugDescription: String { content.json }
 
-    /// Whether the end has arrived: false for a value of a stream whose last text goes on.
+    /// Whether the value is complete. A value of a stream is incomplete while its last text grows.
     public var isComplete: Bool { content.isComplete }
 
     /// The value as a type.
@@ -74,7 +74,7 @@ public struct GeneratedContent: Sendable, Hashable, Generable, PartialValue, Cus
 }
 
 extension StructuredContent {
-    /// Whether no text of it goes on.
+    /// Whether all texts of the value are complete.
     fileprivate var isComplete: Bool {
         switch self {
         case .unfinishedString: false

@@ -2,7 +2,7 @@
 @_exported import ChatterMacros
 @_exported import ChatterModels
 
-/// What the model is told before a conversation.
+/// The text that a model gets before a conversation.
 public typealias Instructions = Prompt
 public typealias InstructionsBuilder = PromptBuilder
 public typealias InstructionsRepresentable = PromptRepresentable

@@ -8,8 +8,8 @@ extension LanguageModelSession {
         public let transcriptEntries: ArraySlice<Transcript.Entry>
     }
 
-    /// A reply while it is generated: the value so far, whenever it has grown. The work begins with the first element that is awaited, and
-    /// goes on while the stream or an iterator exists.
+    /// A reply while it is generated: each element is the value so far. The request begins with the first element that is awaited. It ends with
+    /// the reply, or when the stream and its iterators are released.
     public struct ResponseStream<Content: Generable>: AsyncSequence, Sendable {
         public typealias Element = Snapshot
 

@@ -71,9 +71,9 @@ public final class SystemLanguageModel: Sendable {
 
     public var isAvailable: Bool { availability == .available }
 
-    /// The language of the system: which ones a server's model knows is not known.
+    /// The language of the system only: a server does not say which languages its model knows.
     public var supportedLanguages: Set<Locale.Language> { [Locale.current.language] }
 
-    /// True: which languages a server's model knows is not known.
+    /// Always true: a server does not say which languages its model knows.
     public func supportsLocale(_ locale: Locale = .current) -> Bool { true }
 }

@@ -59,7 +59,7 @@ public struct Transcript: Sendable, Hashable, RandomAccessCollection {
         }
     }
 
-    /// What the model was told before.
+    /// The text that the model got before the conversation.
     public struct Instructions: Sendable, Hashable, Identifiable {
         public var id: String
         public var segments: [Segment]

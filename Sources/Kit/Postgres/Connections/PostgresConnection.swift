@@ -85,8 +85,8 @@ final class PostgresConnection: ReadinessHandler {
 
     /// Whether another batch may be sent now.
     ///
-    /// A pooler's session takes one batch at a time: PgBouncer lends the session to its next client as soon as the server is ready, even
-    /// if it has passed on one half of a message by then. The next client's bytes would become the other half.
+    /// Behind a pooler a connection sends one batch at a time: PgBouncer lends the session to its next client as soon as the server is ready,
+    /// even in the middle of a message. The next client's bytes would become the rest of that message.
     var acceptsBatch: Bool { !isRetired && load < (ownsSession ? pool.configuration.pipelineDepth : 1) }
 
     /// Whether the server has been busy with the first batch for so long that the next ones should go elsewhere: it waits for a lock or for a

@@ -9,7 +9,7 @@ import ChatterdSockets
 
 /// A request of a door on its way to its answer. Confined to its shard.
 ///
-/// An object, because each asynchronous function on this way would have a place for each copy of these values in its frame: 30 KiB in all.
+/// An object, because the frames of asynchronous functions have room for each copy of a value: copies took 18 KB of a request's 124 KB.
 final class DoorExchange {
     var asked: DoorRequest
     let request: Request
@@ -20,7 +20,7 @@ final class DoorExchange {
     let path: String
     private let translator: any ChatTranslator
     private(set) var key: IdempotencyKey?
-    /// That of a stateless request until another one is found.
+    /// The place of the request; that of a stateless one until another place is found.
     var place = DoorMemory.Place()
     /// What is kept with the request for its answers; `nil` if nothing is.
     private(set) var kept: [UInt8]?

@@ -44,7 +44,7 @@ struct DoorRoutes: Sendable {
         try await ask(request, responder, principal, translator, endpoint)
     }
 
-    /// Answers a request that asks no model. On its own, because the frame of all its calls is large.
+    /// Answers a request that asks no model, in a function of its own: the frame for all its calls is large.
     @inline(never)
     private func answerOther(
         _ request: Request, _ responder: Responder, _ principal: Principal, at endpoint: DoorEndpoint

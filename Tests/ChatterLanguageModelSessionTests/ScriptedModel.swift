@@ -30,6 +30,20 @@ final class ScriptedModel: LLM {
     }
 }
 
+/// A model that lets other tasks run before each event.
+struct YieldingModel: LLM {
+    let name = "yielding"
+    let availability = Availability.available
+
+    func events(for request: GenerationRequest) -> AsyncThrowingStream<GenerationEvent, any Error> {
+        let events = Lock<[GenerationEvent]>([.finished(GenerationEnd(reason: .stop)), .text(" upon"), .text("Once")])
+        return AsyncThrowingStream {
+            for _ in 0..<100 { await Task.yield() }
+            return events.withLock { $0.popLast() }
+        }
+    }
+}
+
 extension Result where Success == [GenerationEvent], Failure == LLMError {
     /// A text in pieces.
     static func text(_ pieces: String..., reason: GenerationEnd.Reason = .stop) -> Self {

@@ -49,6 +49,29 @@ import Testing
         #expect(session.transcript.count == 2)
     }
 
+    @Test func readersOfOneStreamGetItsReply() async throws {
+        let session = LanguageModelSession(model: YieldingModel())
+        let stream = session.streamResponse(to: "Tell.")
+        let contents = try await withThrowingTaskGroup(of: String.self) { readers in
+            for _ in 0..<8 {
+                readers.addTask { try await stream.collect().content }
+            }
+            return try await readers.reduce(into: []) { $0.append($1) }
+        }
+        #expect(contents == Array(repeating: "Once upon", count: 8))
+        #expect(!session.isResponding && session.transcript.count == 2)
+    }
+
+    @Test func errorOfAStreamReachesEachOfItsReaders() async {
+        let session = LanguageModelSession(model: ScriptedModel(.failure(.failed("Broken."))))
+        let stream = session.streamResponse(to: "Tell.")
+        for _ in 0..<2 {
+            await #expect(throws: LLMError.failed("Broken.")) { try await stream.collect() }
+            await #expect(throws: LLMError.failed("Broken.")) { for try await _ in stream {} }
+        }
+        #expect(!session.isResponding)
+    }
+
     @Test func valueGrowsWithItsJSON() async throws {
         let llm = ScriptedModel(
             .text(#"{"title":"Ro"#, #"me","days":[{"pla"#, #"ce":"Forum","activity":"sightseeing"}]}"#))

@@ -3,11 +3,13 @@
 # Builds and runs Examples/Chat as a package of its own that depends on this one by the URL of a bare repository with a version tag; by
 # path it is resolved only, as SwiftPM permits there all that it permits by URL, in a folder that is not called chatterd. The build has no
 # network, and an empty cache, and may print no warning. Before, it checks that the libraries use nothing that the oldest systems of
-# `platforms:` do not have.
+# `platforms:` do not have, that the samples of docs/swift.md compile, and that the compiler says what is wrong with a wrong call.
 set -euo pipefail
 . "$(dirname "$0")/../../script/lib.sh"
-python3 -B Tests/Package/availability.py "$(swift build --show-bin-path)" ||
+build=$(swift build --show-bin-path)
+python3 -B Tests/Package/availability.py "$build" ||
     die "raise platforms: in Package.swift, or use something older"
+python3 -B Tests/Package/samples.py "$build"
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -8,6 +8,7 @@ actor ResponseCourse<Content: Generable> {
     /// The number of messages before the prompt; `nil` before the reply has begun.
     private var before: Int?
     private var result: Result<LLMReply<Content>, any Error>?
+    private let turn = ReaderTurn()
 
     /// - Parameter schema: the form of the answer, if `Content` is `GeneratedContent`.
     init(
@@ -26,9 +27,14 @@ actor ResponseCourse<Content: Generable> {
         if before != nil, result == nil { session.leave() }
     }
 
-    /// The next event; `nil` after the last one.
+    /// The next event; `nil` after the last one. Each event goes to one reader; an error goes to all of them.
     func next() async throws -> SessionEvent<Content>? {
-        if result != nil { return nil }
+        await turn.take()
+        defer { turn.leave() }
+        if let result {
+            _ = try result.get()
+            return nil
+        }
         let isFirst = before == nil
         if isFirst {
             session.begin()
@@ -67,6 +73,30 @@ actor ResponseCourse<Content: Generable> {
         while try await next() != nil {}
         guard let reply = try result?.get() else { throw CancellationError() }
         return (reply, Array(Transcript(messages: reply.history)).dropFirst(before ?? 0))
+    }
+}
+
+/// Lets the readers of one stream await its events in turn. Confined to the actor that owns it.
+final class ReaderTurn {
+    private var isTaken = false
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    /// Waits until no other reader awaits an event.
+    func take(isolation: isolated any Actor = #isolation) async {
+        guard isTaken else {
+            isTaken = true
+            return
+        }
+        await withCheckedContinuation(isolation: isolation) { waiting.append($0) }
+    }
+
+    /// Lets the reader that has waited longest continue.
+    func leave() {
+        if waiting.isEmpty {
+            isTaken = false
+        } else {
+            waiting.removeFirst().resume()
+        }
     }
 }
 

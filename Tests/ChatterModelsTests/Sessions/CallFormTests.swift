@@ -40,6 +40,16 @@ private struct City: Codable, Generable, Equatable {
         #expect(try await last(llm.replyStream(to: messages, tools: tools, returning: City.self))?.content == json)
     }
 
+    @Test func arrayIsOneValueOrTheMessagesThatItHas() async throws {
+        #expect([1, 2].chunks == [.structured([1, 2])])
+        #expect([UserMessage("a"), "b"].chunks == [.text("a"), .text("b")])
+        let session = EchoLLM().makeSession()
+        let messages: [Message] = [.system("Be brief."), .user("one"), .ai("one"), .user("two")]
+        #expect(try await session.reply(to: messages).history.count == 5)
+        #expect(try await EchoLLM().reply(to: messages, in: session).content == "two")
+        #expect(await session.messages.count == 10)
+    }
+
     @Test func messagesAreStreamed() async throws {
         let stream = EchoLLM().replyStream(to: [.ai("Hello"), .user("one two")])
         #expect(try await last(stream) == "one two")
@@ -49,8 +59,8 @@ private struct City: Codable, Generable, Equatable {
         let llm: any LLM = EchoLLM()
         let session = llm.makeSession()
         #expect(try await last(llm.replyStream { "one" }) == "one")
-        #expect(try await llm.reply(in: session) { "two" }.content == "two")
-        let stream = llm.replyStream(in: session) {
+        #expect(try await session.reply { "two" }.content == "two")
+        let stream = session.replyStream {
             "three"
             UserMessage("four")
         }
@@ -93,6 +103,7 @@ private struct City: Codable, Generable, Equatable {
         let call = ToolCall(id: "1", toolName: "WeatherTool", arguments: ["location": "Rome"])
         let output = try await tool.output(for: call)
         #expect(output == ToolOutput(id: "1", toolName: "WeatherTool", "72°F, sunny in Rome"))
+        #expect("\(call)" == #"WeatherTool({"location":"Rome"})"#)
         #expect(try await tool.call(Data(#"{"location":"Oslo"}"#.utf8)).chunks == [.text("72°F, sunny in Oslo")])
         let wrong = ToolCall(id: "2", toolName: "WeatherTool", arguments: ["place": "Rome"])
         await #expect(throws: LLMError.self) { try await tool.output(for: wrong) }
@@ -103,6 +114,7 @@ private struct City: Codable, Generable, Equatable {
     @Test func replyIsMadeByHand() {
         let reply = LLMReply(content: "Hello", history: [.user("Hi")])
         #expect(reply.content == "Hello" && reply.reason == .stop && reply.history.count == 1)
+        #expect("\(reply.reason), \(GenerationEnd.Reason.contentFilter)" == "stop, contentFilter")
     }
 
     @Test func keyThatCannotBeSentIsAnErrorOfTheFirstRequest() async {

@@ -65,11 +65,13 @@
     extension ChatterError {
         init(_ error: HTTPClientError) {
             switch error.code {
-            case .invalidURL: self = .invalidURL(error.message)
-            case .unresolvable, .forbiddenAddress, .refused, .connectTimedOut: self = .unreachable(error.message)
-            case .tls: self = .untrusted(error.message)
-            case .reset, .cut, .other: self = .connectionLost(error.message)
-            case .malformed: self = .malformed(error.message)
+            case .invalidURL: self = .invalidURL("The address is \(error.message).")
+            case .unresolvable, .forbiddenAddress, .refused, .connectTimedOut:
+                self = .unreachable("The server cannot be reached: \(error.message).")
+            case .tls: self = .untrusted("The connection to the server is not secure: \(error.message).")
+            case .reset, .cut, .other:
+                self = .connectionLost("The connection to the server was lost: \(error.message).")
+            case .malformed: self = .malformed("The answer of the server is not HTTP: \(error.message).")
             }
         }
     }

@@ -1,7 +1,3 @@
-extension Array: PromptRepresentable where Element: Generable {
-    public var chunks: [ContentChunk] { [.structured(generableContent)] }
-}
-
 extension Array: Generable where Element: Generable {
     public typealias Partial = [Element.Partial]
 

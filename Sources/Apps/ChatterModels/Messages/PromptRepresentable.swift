@@ -1,4 +1,4 @@
-/// A value that can be part of a message.
+/// A value that can be part of a message, or a list of messages.
 public protocol PromptRepresentable: Sendable {
     var chunks: [ContentChunk] { get }
 }
@@ -31,4 +31,18 @@ extension AIMessage: PromptRepresentable {
 
 extension ToolOutput: PromptRepresentable {
     public var role: Message.Role { .toolOutput }
+}
+
+extension Array: PromptRepresentable where Element: PromptRepresentable {
+    /// The array as one piece if it has a schema, as `[Int]` has; otherwise the pieces of its elements.
+    public var chunks: [ContentChunk] {
+        if let value = self as? any Generable { [.structured(value.generableContent)] } else { flatMap(\.chunks) }
+    }
+}
+
+extension [Message] {
+    /// The messages of a prompt: one of the user, unless the prompt is messages already.
+    init(prompt: any PromptRepresentable) {
+        self = prompt as? [Message] ?? [.user(UserMessage(prompt))]
+    }
 }

@@ -11,3 +11,8 @@ public struct ToolCall: Sendable, Hashable, Codable {
         self.arguments = arguments
     }
 }
+
+extension ToolCall: CustomStringConvertible {
+    /// The call as one writes it: `WeatherTool({"location":"Rome"})`.
+    public var description: String { "\(toolName)(\(arguments.json))" }
+}

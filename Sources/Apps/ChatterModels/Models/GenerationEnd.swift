@@ -34,6 +34,11 @@ public struct GenerationEnd: Sendable, Hashable {
     }
 }
 
+extension GenerationEnd.Reason: CustomStringConvertible {
+    /// The word: `length`.
+    public var description: String { rawValue }
+}
+
 extension GenerationEnd.Reason {
     /// The longest word of a server that is kept, in bytes.
     private static let wordLimit = 64

@@ -1,30 +1,39 @@
-// The forms beside the first one are disfavoured, which changes no valid call: of several forms that fit a wrong call equally well, the
-// compiler names no reason at all ("failed to produce diagnostic").
+// A wrong call gets its reason from the compiler only if no two forms fit it equally well ("failed to produce diagnostic" otherwise). So
+// there are few forms: a prompt and messages are one parameter, and each further form is disfavoured or more specific.
 extension LLM {
     // MARK: - Without a session
 
-    /// The reply to a prompt alone.
+    /// The reply to a prompt alone, or to messages, the last one of the user as a rule.
     ///
     ///     let reply = try await llm.reply(to: "Write a haiku about Berlin.")
     public func reply<Content: Generable>(
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self, tools: [any Tool] = [],
         options: LLMReplyOptions = .default
     ) async throws(LLMError) -> LLMReply<Content> {
-        try await reply(to: [.user(UserMessage(prompt))], returning: type, tools: tools, options: options)
-    }
-
-    /// The reply to messages, the last one of the user as a rule.
-    @_disfavoredOverload
-    public func reply<Content: Generable>(
-        to messages: [Message], returning type: Content.Type = String.self, tools: [any Tool] = [],
-        options: LLMReplyOptions = .default
-    ) async throws(LLMError) -> LLMReply<Content> {
         let session = Session(model: self, tools: tools)
+        let messages = [Message](prompt: prompt)
         let reply = try await session.reply(adding: messages, returning: type, options: options)
         for case .ai(let message) in reply.history.dropFirst(messages.count) {
             await forget(message)
         }
         return reply
+    }
+
+    /// The reply to messages that are written in the call: `[.system("Be brief."), .user("Hello")]`.
+    public func reply<Content: Generable>(
+        to messages: [Message], returning type: Content.Type = String.self, tools: [any Tool] = [],
+        options: LLMReplyOptions = .default
+    ) async throws(LLMError) -> LLMReply<Content> {
+        try await reply(to: messages as any PromptRepresentable, returning: type, tools: tools, options: options)
+    }
+
+    /// The reply to a prompt alone, or to messages: the tools before the type.
+    @_disfavoredOverload
+    public func reply<Content: Generable>(
+        to prompt: any PromptRepresentable, tools: [any Tool], returning type: Content.Type,
+        options: LLMReplyOptions = .default
+    ) async throws(LLMError) -> LLMReply<Content> {
+        try await reply(to: prompt, returning: type, tools: tools, options: options)
     }
 
     /// The reply to a prompt that is put together from pieces.
@@ -36,12 +45,40 @@ extension LLM {
         try await reply(to: prompt(), returning: type, tools: tools, options: options)
     }
 
-    /// The value so far of the reply to a prompt alone.
+    // MARK: - Streams without a session
+
+    /// The value so far of the reply to a prompt alone, or to messages, the last one of the user as a rule.
     public func replyStream<Content: Generable>(
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self, tools: [any Tool] = [],
         options: LLMReplyOptions = .default
     ) -> ReplyStream<Content.Partial> {
         Session(model: self, tools: tools).replyStream(to: prompt, returning: type, options: options)
+    }
+
+    /// The value so far of the reply to messages that are written in the call.
+    public func replyStream<Content: Generable>(
+        to messages: [Message], returning type: Content.Type = String.self, tools: [any Tool] = [],
+        options: LLMReplyOptions = .default
+    ) -> ReplyStream<Content.Partial> {
+        replyStream(to: messages as any PromptRepresentable, returning: type, tools: tools, options: options)
+    }
+
+    /// The value so far of the reply to a prompt alone, or to messages: the tools before the type.
+    @_disfavoredOverload
+    public func replyStream<Content: Generable>(
+        to prompt: any PromptRepresentable, tools: [any Tool], returning type: Content.Type,
+        options: LLMReplyOptions = .default
+    ) -> ReplyStream<Content.Partial> {
+        replyStream(to: prompt, returning: type, tools: tools, options: options)
+    }
+
+    /// The value so far of the reply to a prompt that is put together from pieces.
+    @_disfavoredOverload
+    public func replyStream<Content: Generable>(
+        returning type: Content.Type = String.self, tools: [any Tool] = [], options: LLMReplyOptions = .default,
+        @PromptBuilder to prompt: () -> Prompt
+    ) -> ReplyStream<Content.Partial> {
+        replyStream(to: prompt(), returning: type, tools: tools, options: options)
     }
 
     // MARK: - With a session

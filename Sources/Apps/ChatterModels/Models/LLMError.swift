@@ -39,7 +39,9 @@ public enum LLMError: Error, Sendable, Hashable {
     /// A sentence for people.
     public var message: String {
         switch self {
-        case .unavailable(let reason): "The model is not available: \(reason.text)."
+        case .unavailable(.unreachable(let text)): text
+        case .unavailable(let reason):
+            "The model is not available: \(reason.text)\(reason.text.hasSuffix(".") ? "" : ".")"
         case .unauthorized(let text), .rateLimited(let text, _), .contextTooLong(let text), .rejected(let text),
             .refused(let text), .failed(let text), .connectionLost(let text), .malformed(let text):
             text
@@ -74,7 +76,7 @@ extension LLMError: CustomStringConvertible {
 }
 
 extension Availability.Reason {
-    /// The reason in a few words.
+    /// The reason in a few words, or the sentence of an error.
     public var text: String {
         switch self {
         case .apiKeyMissing: "the key is missing"

@@ -7,7 +7,7 @@ extension Session {
         replyingTo prompt: any PromptRepresentable, returning type: Content.Type = String.self,
         options: LLMReplyOptions = .default
     ) -> ReplyStream<SessionEvent<Content>> {
-        let course = ReplyCourse<Content>(self, prompt: [.user(UserMessage(prompt))], options: options)
+        let course = ReplyCourse<Content>(self, prompt: [Message](prompt: prompt), options: options)
         return ReplyStream { () async throws(LLMError) in try await course.next() }
     }
 
@@ -18,7 +18,7 @@ extension Session {
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self,
         options: LLMReplyOptions = .default
     ) -> ReplyStream<Content.Partial> {
-        replyStream(adding: [.user(UserMessage(prompt))], returning: type, options: options)
+        replyStream(adding: [Message](prompt: prompt), returning: type, options: options)
     }
 
     /// The whole reply.
@@ -26,7 +26,25 @@ extension Session {
         to prompt: any PromptRepresentable, returning type: Content.Type = String.self,
         options: LLMReplyOptions = .default
     ) async throws(LLMError) -> LLMReply<Content> {
-        try await reply(adding: [.user(UserMessage(prompt))], returning: type, options: options)
+        try await reply(adding: [Message](prompt: prompt), returning: type, options: options)
+    }
+
+    /// The value so far of the reply to a prompt that is put together from pieces.
+    @_disfavoredOverload
+    public nonisolated func replyStream<Content: Generable>(
+        returning type: Content.Type = String.self, options: LLMReplyOptions = .default,
+        @PromptBuilder to prompt: () -> Prompt
+    ) -> ReplyStream<Content.Partial> {
+        replyStream(to: prompt(), returning: type, options: options)
+    }
+
+    /// The whole reply to a prompt that is put together from pieces.
+    @_disfavoredOverload
+    public nonisolated func reply<Content: Generable>(
+        returning type: Content.Type = String.self, options: LLMReplyOptions = .default,
+        @PromptBuilder to prompt: () -> Prompt
+    ) async throws(LLMError) -> LLMReply<Content> {
+        try await reply(to: prompt(), returning: type, options: options)
     }
 
     /// The whole reply to messages that are added to the transcript.

@@ -20,8 +20,8 @@ import Testing
     @Test func changesRunAloneWhileFewRun() async throws {
         try await onShard { shard in
             let queue = Changes(on: shard, timeout: .seconds(3_600))
-            #expect(await run(0, of: "a", in: queue) == .alone)
-            #expect(await run(1, of: "b", in: queue) == .alone)
+            #expect(await run(0, of: "a", by: queue) == .alone)
+            #expect(await run(1, of: "b", by: queue) == .alone)
         }
     }
 
@@ -51,32 +51,39 @@ import Testing
 
     @Test func changesOfDifferentScopesNeverShareATransaction() async throws {
         let ends = try await ends(
-            of: [("a", 0), ("b", 0), ("c", 0)],
-            scopes: [RowScope(Owner(app: "x")), RowScope(Owner(app: "y")), RowScope(Owner(app: "x"))])
+            of: [("a", 0), ("b", 0), ("c", 0)], in: ["x", "y", "x"].map { Self.lane(of: $0) })
         #expect(ends == [.led([2]), .alone, .done("2")])
     }
 
+    @Test func changesWithLimitsOfDifferentSourcesNeverShareATransaction() async throws {
+        let ends = try await ends(
+            of: [("a", 0), ("b", 0), ("c", 0), ("d", 0), ("e", 0)],
+            in: [.key("x"), .key("y"), nil, .key("x"), nil].map { Changes.Lane(source: $0) })
+        #expect(ends == [.led([3]), .alone, .led([4]), .done("3"), .done("4")])
+    }
+
     /// Texts that are equal as Unicode are other texts for PostgreSQL.
-    @Test func scopesDifferByTheirBytes() async throws {
-        let scopes = ["\u{E9}", "e\u{301}"].map { RowScope(Owner(app: $0)) }
-        #expect(try await ends(of: [("a", 0), ("b", 0)], scopes: scopes) == [.alone, .alone])
+    @Test func scopesAndSourcesDifferByTheirBytes() async throws {
+        let names = ["\u{E9}", "e\u{301}"]
+        for lanes in [names.map { Self.lane(of: $0) }, names.map { Changes.Lane(source: .issuers(of: $0)) }] {
+            #expect(try await ends(of: [("a", 0), ("b", 0)], in: lanes) == [.alone, .alone])
+        }
     }
 
     @Test func changesOfDifferentScopesDoNotWaitForEachOther() async throws {
         try await onShard { shard in
             let queue = Changes(on: shard, timeout: .seconds(3_600))
             for number in 0..<Changes.mostRunning {
-                await RowScope.$current.withValue(RowScope(Owner(app: "\(number)"))) {
-                    guard case .alone = await queue.enter(Changes.Entry(0, of: "held", bytes: 0)) else {
-                        Issue.record("\(number) waits")
-                        return
-                    }
+                let entry = Changes.Entry(0, of: "held", in: Self.lane(of: "\(number)"), bytes: 0)
+                guard case .alone = await queue.enter(entry) else {
+                    Issue.record("\(number) waits")
+                    return
                 }
             }
             let confined = Confined(queue, to: shard)
-            let last = Task(executorPreference: shard) { await run(1, of: "a", in: confined.value) }
+            let last = Task(executorPreference: shard) { await run(1, of: "a", by: confined.value) }
             while queue.waitingCount == 0 { await Task.yield() }
-            RowScope.$current.withValue(RowScope(Owner(app: "5"))) { queue.leave() }
+            queue.leave(Self.lane(of: "5"))
             #expect(await last.value == .alone)
         }
     }
@@ -88,44 +95,45 @@ import Testing
     @Test func transactionThatDoesNotEndDelaysNoOther() async throws {
         try await onShard { shard in
             let queue = Changes(on: shard, timeout: .zero)
-            for _ in 0..<Changes.concurrency { _ = await queue.enter(Changes.Entry(0, of: "held", bytes: 0)) }
-            #expect(await run(1, of: "a", in: queue) == .alone)
+            for _ in 0..<Changes.concurrency {
+                _ = await queue.enter(Changes.Entry(0, of: "held", in: Changes.Lane(), bytes: 0))
+            }
+            #expect(await run(1, of: "a", by: queue) == .alone)
         }
     }
 
+    /// The lane of the changes of an app.
+    private static func lane(of app: String) -> Changes.Lane { Changes.Lane(scope: RowScope(Owner(app: app))) }
+
     /// The ends of changes that wait together, while as many transactions run as may.
+    ///
+    /// - Parameter lanes: the lane of each change; all of them are in one without it.
     private func ends(
-        of changes: [(conversation: String, bytes: Int)], scopes: [RowScope?] = [], failing: [Int] = []
+        of changes: [(conversation: String, bytes: Int)], in lanes: [Changes.Lane]? = nil, failing: [Int] = []
     ) async throws -> [End] {
-        try await onShard { shard in
+        let lanes = lanes ?? Array(repeating: Changes.Lane(), count: changes.count)
+        return try await onShard { shard in
             let queue = Changes(on: shard, timeout: .seconds(3_600))
-            var held: [RowScope?] = []
-            for index in changes.indices {
-                let scope = index < scopes.count ? scopes[index] : nil
-                guard !held.contains(scope) else { continue }
-                held += Array(repeating: scope, count: Changes.concurrency)
+            var held: [Changes.Lane] = []
+            for lane in lanes where !held.contains(lane) {
+                held += Array(repeating: lane, count: Changes.concurrency)
             }
-            for scope in held {
-                await RowScope.$current.withValue(scope) {
-                    _ = await queue.enter(Changes.Entry(0, of: "held", bytes: 0))
-                }
+            for lane in held {
+                _ = await queue.enter(Changes.Entry(0, of: "held", in: lane, bytes: 0))
             }
             var tasks: [Task<End, Never>] = []
             for (index, change) in changes.enumerated() {
                 let confined = Confined(queue, to: shard)
-                let scope = index < scopes.count ? scopes[index] : nil
                 tasks.append(
                     Task(executorPreference: shard) {
-                        await RowScope.$current.withValue(scope) {
-                            await run(
-                                index, of: ConversationKey(parsing: change.conversation), bytes: change.bytes,
-                                failing: failing, in: confined.value)
-                        }
+                        await run(
+                            index, of: ConversationKey(parsing: change.conversation), in: lanes[index],
+                            bytes: change.bytes, failing: failing, by: confined.value)
                     })
                 // Tasks of a shard run in their order.
                 while queue.waitingCount <= index { await Task.yield() }
             }
-            for scope in held { RowScope.$current.withValue(scope) { queue.leave() } }
+            for lane in held { queue.leave(lane) }
             var ends: [End] = []
             for task in tasks { ends.append(await task.value) }
             return ends
@@ -133,14 +141,15 @@ import Testing
     }
 
     private func run(
-        _ change: Int, of conversation: ConversationKey, bytes: Int = 0, failing: [Int] = [], in queue: Changes
+        _ change: Int, of conversation: ConversationKey, in lane: Changes.Lane = Changes.Lane(), bytes: Int = 0,
+        failing: [Int] = [], by queue: Changes
     ) async -> End {
-        switch await queue.enter(Changes.Entry(change, of: conversation, bytes: bytes)) {
+        switch await queue.enter(Changes.Entry(change, of: conversation, in: lane, bytes: bytes)) {
         case .alone:
-            queue.leave()
+            queue.leave(lane)
             return .alone
         case .leads(let followers):
-            queue.leave()
+            queue.leave(lane)
             for follower in followers {
                 let number = follower.entry.change
                 queue.resume(follower, with: failing.contains(number) ? nil : "\(number)")

@@ -18,6 +18,12 @@ import Testing
         return opening
     }
 
+    /// All that idempotency keys leave, but for ids and times.
+    private static let keys = """
+        SELECT k.appid, k.key, k.digest, c.turn, expires_at > now()
+        FROM chatterd_keys k JOIN chatts c ON c.appid = k.appid AND c.id = k.reply ORDER BY k.appid, k.key
+        """
+
     /// All that a turn leaves, but for ids and times.
     private static let rows = """
         SELECT c.appid, seq, turn, name, message, state, model, attempt, options, on_interrupt, total, after, opened, closed, reserved,
@@ -32,8 +38,11 @@ import Testing
             for isGroup in [false, true] {
                 for round in 0..<3 {
                     let turns = ["a", "b", "c"].map { name in
-                        Self.opening(
+                        var opening = Self.opening(
                             ConversationKey(parsing: name), (0...round).map { "\(name) \($0)" })
+                        opening.key =
+                            name == "b" ? nil : IdempotencyKey(text: "key \(round)", digest: [0, UInt8(round), 255])
+                        return opening
                     }
                     let numbers = try await Self.open(turns, by: store, asGroup: isGroup)
                     try #require(numbers.count == 3)
@@ -57,11 +66,12 @@ import Testing
                         }
                     }
                 }
-                stored.append(try await processes.sql(Self.rows))
+                stored.append(try await processes.sql(Self.rows) + processes.sql(Self.keys))
                 try await processes.sql(
-                    "SET chatterd.owner = '*'; DELETE FROM chatts; DELETE FROM chatterd_conversations")
+                    "SET chatterd.owner = '*'; DELETE FROM chatts; DELETE FROM chatterd_conversations; DELETE FROM chatterd_keys"
+                )
             }
-            #expect(stored[0].count == 27)
+            #expect(stored[0].count == 27 + 6)
             #expect(stored[0] == stored[1])
         }
     }
@@ -72,7 +82,8 @@ import Testing
         var numbers: [Int64] = []
         if isGroup {
             let sizes = turns.map { PostgresConversationStore.size(of: $0.prompts) }
-            let query = GroupStatements.open(turns, sizes: sizes, owner: store.lease.id, limit: 1 << 30)
+            let query = GroupStatements.open(
+                turns, sizes: sizes, owner: store.lease.id, keyLifetime: .seconds(60), limit: 1 << 30)
             for opened in try await store.pool.run(query).sorted(by: { $0.index < $1.index }) {
                 numbers.append(opened.turn.number)
             }
@@ -88,7 +99,8 @@ import Testing
     @Test func fullConversationKeepsNoOtherTurnOut() async throws {
         try await StoreProcesses.run(count: 1) { processes in
             let turns = ["a", "b"].map { Self.opening(ConversationKey(parsing: $0), ["p"]) }
-            let query = GroupStatements.open(turns, sizes: [1_000, 10], owner: processes.first.lease.id, limit: 999)
+            let query = GroupStatements.open(
+                turns, sizes: [1_000, 10], owner: processes.first.lease.id, keyLifetime: .seconds(60), limit: 999)
             let opened = try await processes.pool.run(query)
             #expect(Array(opened).map(\.index) == [1])
             #expect(try await processes.sql("SELECT DISTINCT appid FROM chatts") == [["b"]])
@@ -109,7 +121,7 @@ import Testing
                     """
                 while try await processes.sql("SELECT pid \(holder)").isEmpty {}
                 let query = GroupStatements.open(
-                    turns, sizes: [1, 1], owner: processes.first.lease.id, limit: 1 << 30)
+                    turns, sizes: [1, 1], owner: processes.first.lease.id, keyLifetime: .seconds(60), limit: 1 << 30)
                 outcome = await failure { try await processes.pool.run(query) }
                 // The machine may stand still for longer than a group waits for a lock.
                 guard outcome?.code != .timedOut else {
@@ -148,6 +160,82 @@ import Testing
             return nil
         } catch {
             return error as? PostgresError
+        }
+    }
+
+    @Test func usedKeyKeepsNoOtherTurnOut() async throws {
+        try await StoreProcesses.run(count: 1) { processes in
+            let store = Self.patientStore(processes)
+            var repeated = Self.opening("a", ["p"])
+            repeated.key = IdempotencyKey(text: "k", digest: [1])
+            let first = repeated.id
+            #expect(try await Self.known(repeated, to: store) == nil)
+            repeated.id = .random()
+            var other = Self.opening("b", ["p"])
+            other.key = repeated.key
+            let (known, opened) = try await Self.atOnce(
+                [
+                    { [repeated] in
+                        let reply = try await Self.known(repeated, to: store)
+                        #expect(reply == first)
+                    },
+                    { [other] in
+                        let reply = try await Self.known(other, to: store)
+                        #expect(reply == nil)
+                    },
+                ], in: store, .opening)
+            try await known.value
+            try await opened.value
+            #expect(
+                try await processes.sql("SELECT appid, count(*) FROM chatts GROUP BY appid ORDER BY appid")
+                    == [["a", "2"], ["b", "2"]])
+        }
+    }
+
+    @Test(arguments: [(2, 2), (1, 1), (0, 0)])
+    func limitsCountEachPromptOfAGroup(_ limit: Int, _ count: Int) async throws {
+        try await StoreProcesses.run(count: 1) { processes in
+            let store = Self.patientStore(processes)
+            let turns = ["a", "b"].map { name in
+                var opening = Self.opening(ConversationKey(parsing: name), ["p"])
+                opening.meter = UsageStage.meter(Allowance(concurrentReplies: limit))
+                return opening
+            }
+            let tasks = try await Self.atOnce(
+                turns.map { turn in
+                    { @Sendable () async throws in _ = try await store.openTurn(turn) }
+                }, in: store, .opening, limitedBy: turns[0].limitedSource)
+            let results = [await tasks.0.result, await tasks.1.result]
+            let refusals = results.compactMap { result -> RelayError.Code? in
+                if case .failure(let error) = result { (error as? RelayError)?.code } else { nil }
+            }
+            #expect(refusals == Array(repeating: .access(.rateLimited), count: 2 - count))
+            #expect(try await processes.sql("SELECT count(*) FROM chatterd_charges") == [["\(count)"]])
+            #expect(try await processes.sql("SELECT count(*) FROM chatts WHERE turn = seq") == [["\(count)"]])
+        }
+    }
+
+    /// The reply that a request is known by; `nil` if it opens a turn.
+    private static func known(_ opening: NewTurn, to store: PostgresConversationStore) async throws -> ReplyID? {
+        switch try await store.openTurn(opening) {
+        case .known(let reply): reply
+        case .opened: nil
+        }
+    }
+
+    /// A key whose reply is gone, or that has expired, is free.
+    @Test(arguments: ["DELETE FROM chatts", "UPDATE chatterd_keys SET expires_at = now()"])
+    func freeKeyIsTakenByAGroup(_ change: String) async throws {
+        try await StoreProcesses.run(count: 1) { processes in
+            let store = processes.first
+            var opening = Self.opening("a", ["p"])
+            opening.key = IdempotencyKey(text: "k", digest: [1])
+            for _ in 0..<2 {
+                opening.id = .random()
+                #expect(try await Self.open([opening], by: store, asGroup: true).count == 1)
+                #expect(try await Self.open([opening], by: store, asGroup: true).isEmpty)
+                try await processes.sql("SET chatterd.owner = '*'; \(change)")
+            }
         }
     }
 
@@ -241,7 +329,8 @@ import Testing
 
     /// Has two changes share a transaction: as many others run until both wait.
     private static func atOnce(
-        _ changes: [@Sendable () async throws -> Void], in store: PostgresConversationStore, _ change: Change
+        _ changes: [@Sendable () async throws -> Void], in store: PostgresConversationStore, _ change: Change,
+        limitedBy source: UsageSource? = nil
     ) async throws -> (Task<Void, any Error>, Task<Void, any Error>) {
         let end = GroupStatements.End(
             turn: Turn(conversation: "held", number: 2),
@@ -249,10 +338,12 @@ import Testing
                 id: .random(), journalled: ReplyPosition(), text: [], thinking: [], toolCalls: [],
                 ending: ReplyEnding(state: .complete, lastEvent: [])), history: nil)
         let held = opening("held", [])
+        let openings = PostgresConversationStore.Openings.Lane(source: source)
+        let ends = PostgresConversationStore.Ends.Lane()
         for _ in 0..<PostgresConversationStore.Ends.concurrency {
             switch change {
-            case .opening: _ = await store.openings.enter(.init(held, of: "held", bytes: 0))
-            case .end: _ = await store.ends.enter(.init(end, of: "held", bytes: 0))
+            case .opening: _ = await store.openings.enter(.init(held, of: "held", in: openings, bytes: 0))
+            case .end: _ = await store.ends.enter(.init(end, of: "held", in: ends, bytes: 0))
             }
         }
         let tasks = changes.map { body in
@@ -260,7 +351,7 @@ import Testing
         }
         while store.openings.waitingCount + store.ends.waitingCount < tasks.count { await Task.yield() }
         for _ in 0..<PostgresConversationStore.Ends.concurrency {
-            if change == .opening { store.openings.leave() } else { store.ends.leave() }
+            if change == .opening { store.openings.leave(openings) } else { store.ends.leave(ends) }
         }
         return (tasks[0], tasks[1])
     }

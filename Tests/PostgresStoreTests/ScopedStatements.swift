@@ -92,8 +92,15 @@ struct ScopedStatements {
         columns.append(
             ConversationRow(
                 seq: number, kind: .message, after: nil, time: 0, role: [], content: [], thinking: [], extras: []))
+        var plain = opening
+        plain.key = nil
         return [
-            GroupStatements.open([opening], sizes: [1], owner: process, limit: 1 << 30).bound,
+            GroupStatements.open(
+                [plain], sizes: [1], owner: process, keyLifetime: .seconds(1), limit: 1 << 30
+            ).bound,
+            GroupStatements.open(
+                [plain, opening], sizes: [1, 1], owner: process, keyLifetime: .seconds(1), limit: 1 << 30
+            ).bound,
             ConversationStatements.openTurn(opening, owner: process, size: 1, limit: 1 << 30).bound,
             ConversationStatements.openNamedTurn(
                 opening, owner: process, keyLifetime: .seconds(1), size: 1, limit: 1 << 30

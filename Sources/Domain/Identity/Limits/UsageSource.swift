@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// The source of credentials, whose use is counted together: a key with all tokens made with it, or the external issuers of an app.
 public struct UsageSource: Sendable, Hashable {
     /// The source in the store.
@@ -21,5 +23,14 @@ public struct UsageSource: Sendable, Hashable {
 
     private init(text: String) {
         self.text = text
+    }
+
+    /// Compares bytes, as PostgreSQL does.
+    public static func == (left: UsageSource, right: UsageSource) -> Bool {
+        ExactText(left.text) == ExactText(right.text)
+    }
+
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(ExactText(text))
     }
 }

@@ -7,7 +7,21 @@ import ChatterdSockets
 /// A change runs in a transaction of its own while few run. Otherwise it waits, and the next transaction has those that have come meanwhile, as
 /// in a group commit: an idle database answers no later, and a busy one has less to do for each.
 final class GroupQueue<Change: Sendable, Outcome: Sendable> {
-    /// The number of transactions of one scope that run before its changes wait.
+    /// What the changes of a transaction have in common.
+    struct Lane: Sendable, Equatable {
+        /// The rows that they may touch.
+        let scope: RowScope?
+        /// The source whose limits they count against; `nil` for none. A source is locked before the owner, so a group with two sources could
+        /// wait in a circle with another one.
+        let source: UsageSource?
+
+        init(scope: RowScope? = .current, source: UsageSource? = nil) {
+            self.scope = scope
+            self.source = source
+        }
+    }
+
+    /// The number of transactions of one lane that run before its changes wait.
     static var concurrency: Int { 2 }
     /// The number of transactions that run before all changes wait.
     static var mostRunning: Int { 16 }
@@ -21,16 +35,15 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
     struct Entry: Sendable {
         let change: Change
         let conversation: ConversationKey
-        /// The rows that the change may touch. Changes of a group have the same scope.
-        let scope: RowScope?
+        let lane: Lane
         /// The size of the text, in bytes.
         let bytes: Int
 
-        init(_ change: Change, of conversation: ConversationKey, bytes: Int) {
+        init(_ change: Change, of conversation: ConversationKey, in lane: Lane, bytes: Int) {
             self.change = change
             self.conversation = conversation
+            self.lane = lane
             self.bytes = bytes
-            scope = RowScope.current
         }
     }
 
@@ -50,8 +63,8 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
         fileprivate let continuation: UnsafeContinuation<Admission, Never>
     }
 
-    /// The scopes of the transactions that run.
-    private var running: [RowScope?] = []
+    /// The lanes of the transactions that run.
+    private var running: [Lane] = []
     /// `nil` for one that a group has taken from the middle.
     private var waiting = Queue<Follower?>()
     /// The number of changes that wait.
@@ -70,8 +83,8 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
 
     /// Waits until the change may run, or has run.
     func enter(_ entry: Entry) async -> Admission {
-        guard !mayRun(entry.scope) else {
-            running.append(entry.scope)
+        guard !mayRun(entry.lane) else {
+            running.append(entry.lane)
             return .alone
         }
         return await withUnsafeContinuation { continuation in
@@ -81,23 +94,22 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
         }
     }
 
-    /// Ends a transaction of the present scope.
-    func leave() {
-        let scope = RowScope.current
-        if let index = running.firstIndex(where: { $0 == scope }) { running.remove(at: index) }
-        while start(next(where: { mayRun($0.scope) })) {}
+    /// Ends a transaction of a lane.
+    func leave(_ lane: Lane) {
+        if let index = running.firstIndex(of: lane) { running.remove(at: index) }
+        while start(next(where: { mayRun($0.lane) })) {}
         if waitingCount == 0 { timer.cancel() }
     }
 
-    /// Whether another transaction of a scope may run. Changes of different scopes cannot share one, so none gains by its wait for another.
-    private func mayRun(_ scope: RowScope?) -> Bool {
-        running.count < Self.mostRunning && running.count(where: { $0 == scope }) < Self.concurrency
+    /// Whether another transaction of a lane may run. Changes of different lanes cannot share one, so none gains by its wait for another.
+    private func mayRun(_ lane: Lane) -> Bool {
+        running.count < Self.mostRunning && running.count(where: { $0 == lane }) < Self.concurrency
     }
 
     /// Gives a change of a group its outcome; without one it runs alone.
     func resume(_ follower: Follower, with outcome: Outcome?) {
         guard let outcome else {
-            running.append(follower.entry.scope)
+            running.append(follower.entry.lane)
             return follower.continuation.resume(returning: .alone)
         }
         follower.continuation.resume(returning: .done(outcome))
@@ -110,7 +122,7 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
     /// Starts a change that has waited, with those that may share its transaction. Returns `false` for none.
     private func start(_ first: Follower?) -> Bool {
         guard let first else { return false }
-        running.append(first.entry.scope)
+        running.append(first.entry.lane)
         let followers = takeFollowers(of: first.entry)
         first.continuation.resume(returning: followers.isEmpty ? .alone : .leads(followers))
         return true
@@ -135,7 +147,7 @@ final class GroupQueue<Change: Sendable, Outcome: Sendable> {
             guard followers.count + 1 < Self.mostChanges else { break }
             guard let follower = waiting[index] else { continue }
             let entry = follower.entry
-            guard entry.scope == first.scope, entry.bytes <= Self.mostBytes - bytes,
+            guard entry.lane == first.lane, entry.bytes <= Self.mostBytes - bytes,
                 entry.conversation != first.conversation,
                 !followers.contains(where: { $0.entry.conversation == entry.conversation })
             else { continue }

@@ -17,10 +17,9 @@ extension PostgresConversationStore {
     }
 
     /// The size of a turn that may be opened with others, in bytes: it follows the last turn of its conversation, its prompts have text only,
-    /// nothing can refuse it but the size of the conversation, and it is short. `nil` for other turns.
+    /// nothing can refuse it but the size of the conversation, its idempotency key and limits, and it is short. `nil` for other turns.
     static func sharedSize(of opening: NewTurn) -> Int? {
-        guard opening.parent == nil, opening.key == nil, opening.whenBusy == .wait, opening.meter?.isLimited != true,
-            opening.prompts.allSatisfy({ $0.extras == nil })
+        guard opening.parent == nil, opening.whenBusy == .wait, opening.prompts.allSatisfy({ $0.extras == nil })
         else { return nil }
         let bytes = textSize(of: opening.prompts) + opening.options.count
         return bytes <= Openings.mostBytes / 4 ? bytes : nil
@@ -34,13 +33,16 @@ extension PostgresConversationStore {
 
     /// Opens turns in one transaction, and gives the others their outcomes. Returns that of the first; `nil` if it is to be opened
     /// alone.
-    func openTogether(_ first: NewTurn, _ followers: [Openings.Follower]) async -> Result<OpenedRows, RelayError>? {
+    func openTogether(
+        _ first: NewTurn, _ followers: [Openings.Follower], in lane: Openings.Lane
+    ) async -> Result<OpenedRows, RelayError>? {
         let turns = [first] + followers.map(\.entry.change)
-        let batch = GroupedOpenings(turns, owner: lease.id, limit: conversationLimit, in: histories)
+        let batch = GroupedOpenings(
+            turns, owner: lease.id, keyLifetime: keyLifetime, limit: conversationLimit, in: histories)
         let outcomes = await outcomes(of: turns.count, otherwise: .internal) { () async throws(PostgresError) in
             batch.opened(in: try await runOwning(batch.transaction, attempts: 1))
         }
-        openings.leave()
+        openings.leave(lane)
         for (follower, outcome) in zip(followers, outcomes.dropFirst()) {
             openings.resume(follower, with: outcome)
         }
@@ -49,13 +51,15 @@ extension PostgresConversationStore {
 
     /// Stores the ends of replies in one transaction, and gives the others their outcomes: whether a row was changed. Returns that of
     /// the first; `nil` if it is to be stored alone.
-    func closeTogether(_ first: GroupStatements.End, _ followers: [Ends.Follower]) async -> Result<Bool, RelayError>? {
+    func closeTogether(
+        _ first: GroupStatements.End, _ followers: [Ends.Follower], in lane: Ends.Lane
+    ) async -> Result<Bool, RelayError>? {
         let group = [first] + followers.map(\.entry.change)
         let outcomes = await outcomes(of: group.count, otherwise: .replyNotStored) { () async throws(PostgresError) in
             let changed = try await pool.run(GroupStatements.close(group, owner: lease.id))
             return changed.reduce(into: [Bool?](repeating: false, count: group.count)) { $0[$1] = true }
         }
-        ends.leave()
+        ends.leave(lane)
         for (follower, outcome) in zip(followers, outcomes.dropFirst()) {
             ends.resume(follower, with: outcome)
         }
@@ -83,6 +87,11 @@ extension PostgresConversationStore {
     }
 }
 
+extension NewTurn {
+    /// The source whose limits it counts against; `nil` for none.
+    var limitedSource: UsageSource? { meter.flatMap { $0.isLimited ? $0.source : nil } }
+}
+
 /// The transaction that opens the turns of a group.
 private struct GroupedOpenings {
     private(set) var transaction = Transaction()
@@ -90,10 +99,11 @@ private struct GroupedOpenings {
     /// The history and the charge of each turn.
     private var rest: [(history: HistoryBatch, charge: Transaction.Step<Quota>?)] = []
 
-    init(_ turns: [NewTurn], owner: ReplyID, limit: Int, in cache: HistoryCache) {
+    init(_ turns: [NewTurn], owner: ReplyID, keyLifetime: Duration, limit: Int, in cache: HistoryCache) {
         open = transaction.add(
             GroupStatements.open(
-                turns, sizes: turns.map { PostgresConversationStore.size(of: $0.prompts) }, owner: owner, limit: limit))
+                turns, sizes: turns.map { PostgresConversationStore.size(of: $0.prompts) }, owner: owner,
+                keyLifetime: keyLifetime, limit: limit))
         for turn in turns {
             let charge = turn.meter.map { meter in
                 transaction.add(
@@ -106,7 +116,7 @@ private struct GroupedOpenings {
         }
     }
 
-    /// The rows of each turn; `nil` for one that its conversation has no room for.
+    /// The rows of each turn; `nil` for one that its conversation has no room for, or whose idempotency key is in use.
     func opened(in results: Transaction.Results) -> [PostgresConversationStore.OpenedRows?] {
         results[open].reduce(into: Array(repeating: nil, count: rest.count)) { opened, found in
             let (history, charge) = rest[found.index]

@@ -48,12 +48,13 @@ extension PostgresConversationStore {
     /// Stores the end of a reply. Returns whether that has changed its row.
     private func close(_ end: GroupStatements.End) async throws(RelayError) -> Bool {
         guard let bytes = Self.sharedSize(of: end.reply) else { return try await closeAlone(end) }
-        switch await ends.enter(Ends.Entry(end, of: end.turn.conversation, bytes: bytes)) {
+        let lane = Ends.Lane()
+        switch await ends.enter(Ends.Entry(end, of: end.turn.conversation, in: lane, bytes: bytes)) {
         case .alone:
-            defer { ends.leave() }
+            defer { ends.leave(lane) }
             return try await closeAlone(end)
         case .leads(let followers):
-            guard let outcome = await closeTogether(end, followers) else { return try await closeAlone(end) }
+            guard let outcome = await closeTogether(end, followers, in: lane) else { return try await closeAlone(end) }
             return try outcome.get()
         case .done(let outcome):
             return try outcome.get()

@@ -28,7 +28,7 @@ public final class PostgresConversationStore: ConversationStore {
     /// Pages that several readers may share.
     private let confinedPages: Confined<ReplyPages>
     /// The lifetime of an idempotency key.
-    private let keyLifetime: Duration
+    let keyLifetime: Duration
     /// Wakes the feeds of the process.
     let signals: ConversationSignals?
     /// Turns that are opened, and replies that end, while the database is busy.
@@ -69,17 +69,20 @@ public final class PostgresConversationStore: ConversationStore {
         throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
     }
 
-    /// The number of attempts to open a turn, if a running reply that it must not follow ends meanwhile.
+    /// The number of attempts to open a turn, if what keeps it out is gone before it is found.
     private static let openings = 5
 
-    /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile.
+    /// Opens a turn. `nil` if the running reply that it must not follow may have ended meanwhile, or the reply of its key may be gone.
     private func tryOpening(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome? {
         defer { signals?.changed(opening.conversation) }
         guard let bytes = Self.sharedSize(of: opening) else { return try await openAlone(opening) }
-        switch await openings.enter(Openings.Entry(opening, of: opening.conversation, bytes: bytes)) {
-        case .alone: return try await openAlone(opening, leaving: openings)
+        let lane = Openings.Lane(source: opening.limitedSource)
+        switch await openings.enter(Openings.Entry(opening, of: opening.conversation, in: lane, bytes: bytes)) {
+        case .alone: return try await openAlone(opening, leaving: lane)
         case .leads(let followers):
-            guard let outcome = await openTogether(opening, followers) else { return try await openAlone(opening) }
+            guard let outcome = await openTogether(opening, followers, in: lane) else {
+                return try await openAlone(opening)
+            }
             return await opened(opening, try outcome.get())
         case .done(let outcome):
             return await opened(opening, try outcome.get())
@@ -92,15 +95,15 @@ public final class PostgresConversationStore: ConversationStore {
         return .opened(turn, history, rows.quota)
     }
 
-    /// - Parameter queue: the queue whose turn the transaction is; `nil` for none.
+    /// - Parameter lane: the lane of `openings` whose transaction it is; `nil` for none.
     private func openAlone(
-        _ opening: NewTurn, leaving queue: Openings? = nil
+        _ opening: NewTurn, leaving lane: Openings.Lane? = nil
     ) async throws(RelayError) -> OpeningOutcome? {
         let batch = openingBatch(opening)
         let results: Transaction.Results
         do {
             // What follows may read a long history.
-            defer { queue?.leave() }
+            defer { if let lane { openings.leave(lane) } }
             results = try await runOwning(batch.transaction)
         }
         if let row = results[batch.open].first {
@@ -111,7 +114,8 @@ public final class PostgresConversationStore: ConversationStore {
         if let keyed = batch.keyed, let known = try Self.knownReply(results[keyed]) { return .known(known) }
         if let running = batch.running, let reply = results[running].first { throw Self.busy(with: reply) }
         try await requireRoom(in: opening.conversation, for: Self.size(of: opening.prompts))
-        guard batch.running == nil else { return nil }
+        // Without a parent, only a key that was in use is left.
+        guard batch.running == nil, opening.parent != nil else { return nil }
         throw RelayError(.replyNotFound, "There is no such reply in this conversation.")
     }
 

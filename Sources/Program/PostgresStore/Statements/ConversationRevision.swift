@@ -7,7 +7,7 @@ import ChatterdRelay
 /// The row lock of the conversation puts its changes into one order: a revision is assigned under the lock, and the lock is held until
 /// the commit, so revisions are committed in their order.
 ///
-/// A transaction locks rows in one order, so that none waits in a circle: first idempotency keys, by key; then conversations, by
+/// A transaction locks rows in one order, so that none waits in a circle: first idempotency keys, by key and `appid`; then conversations, by
 /// `appid`; then rows of `chatts`; then attachments, by digest, and their total; then the journal, or
 /// meters, the source before the owner; then its lease. A statement that closes replies of several conversations skips those that are
 /// locked, and never waits. Statements that change no conversation (adoption, restart, handover, release, signals, sweeps) lock rows of

@@ -89,8 +89,8 @@ extension ConversationStatements {
     /// Opens a turn as `openTurn` does, for a turn that follows another turn than the last one, or whose request has an idempotency
     /// key or minds running replies. It inserts no row if the parent does not exist, the key is in use, or a running reply is minded.
     ///
-    /// A key is free if its reply is gone. A key that a concurrent request has just claimed looks free too, but then that request
-    /// also has the same turn number, and the primary key rejects one of the two.
+    /// A key that a concurrent request has just claimed looks free, but then that request also has the same turn number, and the primary key
+    /// rejects one of the two.
     static func openNamedTurn(
         _ opening: NewTurn, owner: ReplyID, keyLifetime: Duration, size: Int, limit: Int
     ) -> Query<InsertedTurn> {
@@ -133,14 +133,8 @@ extension ConversationStatements {
                         9223372036854775807)
                     ORDER BY seq DESC LIMIT 1), 0)
                 WHERE $10 = 'start'
-            ), claimed AS (
-                INSERT INTO chatterd_keys AS k (appid, key, digest, reply, expires_at)
-                SELECT $1, $12, $13, $5, now() + make_interval(secs => $14) FROM parent, l WHERE $12 IS NOT NULL
-                ON CONFLICT (appid, key) DO UPDATE SET
-                    digest = excluded.digest, reply = excluded.reply, expires_at = excluded.expires_at
-                    WHERE k.expires_at <= now() OR NOT \(standsForReply)
-                RETURNING k.reply
-            ), permitted AS (
+            ), \(claimed(
+                "$12", digest: "$13", for: "$5", in: "$1", lifetime: "$14", from: "parent, l")), permitted AS (
                 SELECT parent.seq FROM parent, l
                 WHERE ($12 IS NULL OR EXISTS (SELECT FROM claimed)) AND l.total + $15 <= $16
             ), \(ConversationRevision.changed(owner: "$17", from: "permitted"))
@@ -152,6 +146,25 @@ extension ConversationStatements {
             """
     ) { row in
         InsertedTurn(from: &row)
+    }
+
+    /// A CTE, `claimed`, that claims a key for a reply for each row of `source`, unless the key is null or in use. It returns the conversations.
+    /// It locks no key that is in use, for which the next request with that key would wait.
+    static func claimed(
+        _ key: String, digest: String, for reply: String, in conversation: String, lifetime: String, from source: String
+    ) -> String {
+        """
+        claimed AS (
+            INSERT INTO chatterd_keys AS k (appid, key, digest, reply, expires_at)
+            SELECT \(conversation), \(key), \(digest), \(reply), now() + make_interval(secs => \(lifetime)) FROM \(source)
+            WHERE \(key) IS NOT NULL
+                AND NOT EXISTS (SELECT FROM chatterd_keys k WHERE \(isInUse(key, of: conversation)))
+            ORDER BY \(key), \(conversation)
+            ON CONFLICT (appid, key) DO UPDATE SET
+                digest = excluded.digest, reply = excluded.reply, expires_at = excluded.expires_at
+            RETURNING k.appid
+        )
+        """
     }
 
     /// The row that the first running turn of $1 follows, or 0; for another reply to a prompt the row above it. NULL if none is running.

@@ -73,7 +73,7 @@ extension ConversationStatements {
     }
 
     /// Removes at most `limit` idempotency keys of a conversation whose replies are gone. It compares the reply too, because
-    /// another request may claim the key meanwhile.
+    /// another request may claim the key meanwhile. It locks the keys in their order, as `ConversationRevision` says.
     static func deleteKeys(of conversation: ConversationKey, limit: Int) -> Query<Void> {
         Query(deleteKeysStatement, .text(conversation.text), .int8(limit))
     }
@@ -84,6 +84,6 @@ extension ConversationStatements {
             DELETE FROM chatterd_keys WHERE appid = $1 AND (key, reply) IN (
                 SELECT k.key, k.reply FROM chatterd_keys k
                 WHERE k.appid = $1 AND NOT \(standsForReply)
-                LIMIT $2)
+                ORDER BY k.key LIMIT $2 FOR UPDATE)
             """)
 }

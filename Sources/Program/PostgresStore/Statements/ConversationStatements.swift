@@ -49,8 +49,7 @@ enum ConversationStatements {
     private static let keyedReplyStatement = Statement(
         "keyed_reply", after: .rowScope, .text, .text, .bytes, returnsBinary: true,
         sql: """
-            SELECT reply, digest = $3 FROM chatterd_keys k
-            WHERE appid = $1 AND key = $2 AND expires_at > now() AND \(standsForReply)
+            SELECT reply, digest = $3 FROM chatterd_keys k WHERE \(isInUse("$2", of: "$1"))
             """
     ) { row in
         KeyedReply(id: row.nextReplyID(), isSameRequest: row.nextBool())
@@ -138,9 +137,14 @@ enum ConversationStatements {
         row.nextBool()
     }
 
+    /// Whether the row `k` is that of a key of a conversation, and the key is in use: it is free if its reply is gone.
+    static func isInUse(_ key: String, of conversation: String) -> String {
+        "k.appid = \(conversation) AND k.key = \(key) AND k.expires_at > now() AND \(standsForReply)"
+    }
+
     /// Whether the reply of the key `k` exists. OFFSET 0 has it looked up by its id: the planner would read all replies of the conversation.
     static let standsForReply =
-        "EXISTS (SELECT FROM chatts c WHERE c.appid = $1 AND c.id = k.reply AND c.turn = c.seq OFFSET 0)"
+        "EXISTS (SELECT FROM chatts c WHERE c.appid = k.appid AND c.id = k.reply AND c.turn = c.seq OFFSET 0)"
 
     /// The size of a conversation in bytes, its last row included. The length of a TOASTed text costs no read of the text. The
     /// size omits text that earlier open turns produce later. It counts seeded rows only if they are the last ones.

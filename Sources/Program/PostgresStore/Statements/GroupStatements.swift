@@ -7,7 +7,7 @@ import ChatterdRelay
 /// The SQL that opens turns of several conversations, and ends replies of several, in one statement each: what `open_turn` and `close_turn` do
 /// for one, without their cost for each. No conversation is in a group twice.
 ///
-/// A group locks its conversations in their order, as `ConversationRevision` says. Its elements are expanded by `elements`, whose LIMIT makes
+/// A group locks its keys and its conversations in their order, as `ConversationRevision` says. Its elements are expanded by `elements`, whose LIMIT makes
 /// the planner expect one: so it looks up each row by its key, even with a plan from the time when the table was empty.
 enum GroupStatements {
     /// A turn of a group that a statement has opened.
@@ -18,57 +18,87 @@ enum GroupStatements {
     }
 
     /// Opens turns that follow the last ones of their conversations, of prompts that have text only. A turn has no row if its conversation would
-    /// exceed `limit` bytes.
+    /// exceed `limit` bytes, or if its idempotency key is in use.
     ///
     /// - Parameter sizes: the sizes that the prompts add to their conversations, in bytes.
-    static func open(_ turns: [NewTurn], sizes: [Int], owner: ReplyID, limit: Int) -> Query<Opened> {
+    static func open(
+        _ turns: [NewTurn], sizes: [Int], owner: ReplyID, keyLifetime: Duration, limit: Int
+    ) -> Query<Opened> {
         var columns = OpeningColumns()
         for (turn, size) in zip(turns, sizes) {
             columns.append(turn, size: size)
         }
+        let parameters =
+            columns.parameters + [.int8(turns.count), .uuid(owner), .int8(limit), columns.digestParameter]
+        guard turns.contains(where: { $0.key != nil }) else { return Query(openStatement, parameters: parameters) }
         return Query(
-            openStatement,
-            parameters: columns.parameters + [.int8(turns.count), .uuid(owner), .int8(limit), columns.digestParameter])
+            openKeyedStatement,
+            parameters: parameters + columns.keyParameters + [.int8(keyLifetime.components.seconds)])
     }
 
-    // The row of a reply comes after its prompts, and has no role.
     private static let openStatement = Statement(
         "open_turns", after: .rowScopeOfGroup, .textArray, .uuidArray, .textArray, .textArray, .textArray, .int8Array,
         .textArray, .int8Array, .int8Array, .int8Array, .int8Array, .textArray, .textArray, .int8, .uuid, .int8,
-        .uuidArray, returnsBinary: true,
-        sql: """
-            WITH l AS MATERIALIZED (
-                SELECT * FROM \(elements(
-                    "$1, $2, $3, $4, $5, $6, $7, $8, $9, $17",
-                    "appid, id, model, options, on_interrupt, size, owner, reserved, prompts, digest", count: "$14")) AS u
-                CROSS JOIN LATERAL \(ConversationStatements.tip(of: "u.appid")) AS t
-                LEFT JOIN LATERAL (
-                    SELECT v.epoch AS known_epoch, v.base AS known_base FROM chatterd_conversations v
-                    WHERE v.appid = u.appid LIMIT 1) AS known ON true
-            ), \(ConversationRevision.changed(
-                "appid, owner", from: "l WHERE l.total + l.size <= $16 ORDER BY l.appid")), inserted AS (
-                INSERT INTO chatts (
-                    appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, total, reserved,
-                    floor, history, opened)
-                SELECT l.appid, (l.last + p.place) / (\(keepsRows))::integer, l.last + l.prompts + 1, coalesce(p.name, 'assistant'), p.message,
-                    CASE WHEN p.name IS NULL THEN 'streaming' ELSE 'prompt' END,
-                    CASE WHEN p.name IS NULL THEN l.id ELSE gen_random_uuid() END,
-                    CASE WHEN p.name IS NULL THEN l.model END, CASE WHEN p.name IS NULL THEN $15 END,
-                    CASE WHEN p.name IS NULL THEN 1 END, CASE WHEN p.name IS NULL THEN l.options END,
-                    CASE WHEN p.name IS NULL THEN l.on_interrupt END, CASE WHEN p.name IS NULL THEN l.total + l.size END,
-                    CASE WHEN p.name IS NULL THEN l.reserved END,
-                    CASE WHEN p.name IS NULL THEN \(ReplyFloor.added(as: "(l.last + p.place)", to: "l.appid")) END,
-                    CASE WHEN p.place = l.prompts THEN l.digest END, changed.revision
-                FROM l JOIN changed ON changed.appid = l.appid
-                JOIN unnest($10, $11, $12, $13) AS p (turn, place, name, message) ON p.turn = l.number
-                RETURNING appid, seq, turn
-            )
-            SELECT l.number - 1, i.turn, changed.epoch, changed.base
-            FROM inserted i JOIN l ON l.appid = i.appid JOIN changed ON changed.appid = i.appid
-            WHERE i.seq = i.turn
-            """
-    ) { row in
+        .uuidArray, returnsBinary: true, sql: opening(from: "l"), decode: opened)
+
+    // A separate statement: groups without keys would pay for the claims too.
+    private static let openKeyedStatement = Statement(
+        "open_keyed_turns", after: .rowScopeOfGroup, .textArray, .uuidArray, .textArray, .textArray, .textArray,
+        .int8Array, .textArray, .int8Array, .int8Array, .int8Array, .int8Array, .textArray, .textArray, .int8, .uuid,
+        .int8, .uuidArray, .textArray, .textArray, .int8, returnsBinary: true,
+        sql: opening(
+            keys: (arrays: ", $18, $19", names: ", key, key_digest"),
+            after: ConversationStatements.claimed(
+                "l.key", digest: "decode(l.key_digest, 'hex')", for: "l.id", in: "l.appid", lifetime: "$20", from: "l")
+                + ",",
+            from: "l WHERE l.key IS NULL OR l.appid IN (SELECT appid FROM claimed)"),
+        decode: opened)
+
+    private static let opened: @Sendable (inout Row) -> Opened = { row in
         Opened(index: row.nextInt(), turn: ConversationStatements.InsertedTurn(from: &row))
+    }
+
+    /// The SQL that opens turns. The row of a reply comes after its prompts, and has no role.
+    ///
+    /// - Parameters:
+    ///   - keys: further arrays, and the names of their columns.
+    ///   - claims: a CTE that claims keys.
+    ///   - permitted: the rows of `l` whose turns are opened.
+    private static func opening(
+        keys: (arrays: String, names: String) = ("", ""), after claims: String = "", from permitted: String
+    ) -> String {
+        """
+        WITH l AS MATERIALIZED (
+            SELECT * FROM \(elements(
+                "$1, $2, $3, $4, $5, $6, $7, $8, $9, $17\(keys.arrays)",
+                "appid, id, model, options, on_interrupt, size, owner, reserved, prompts, digest\(keys.names)", count: "$14")) AS u
+            CROSS JOIN LATERAL \(ConversationStatements.tip(of: "u.appid")) AS t
+            LEFT JOIN LATERAL (
+                SELECT v.epoch AS known_epoch, v.base AS known_base FROM chatterd_conversations v
+                WHERE v.appid = u.appid LIMIT 1) AS known ON true
+            WHERE t.total + u.size <= $16
+        ), \(claims)
+        \(ConversationRevision.changed("appid, owner", from: permitted + " ORDER BY l.appid")), inserted AS (
+            INSERT INTO chatts (
+                appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, total, reserved,
+                floor, history, opened)
+            SELECT l.appid, (l.last + p.place) / (\(keepsRows))::integer, l.last + l.prompts + 1, coalesce(p.name, 'assistant'), p.message,
+                CASE WHEN p.name IS NULL THEN 'streaming' ELSE 'prompt' END,
+                CASE WHEN p.name IS NULL THEN l.id ELSE gen_random_uuid() END,
+                CASE WHEN p.name IS NULL THEN l.model END, CASE WHEN p.name IS NULL THEN $15 END,
+                CASE WHEN p.name IS NULL THEN 1 END, CASE WHEN p.name IS NULL THEN l.options END,
+                CASE WHEN p.name IS NULL THEN l.on_interrupt END, CASE WHEN p.name IS NULL THEN l.total + l.size END,
+                CASE WHEN p.name IS NULL THEN l.reserved END,
+                CASE WHEN p.name IS NULL THEN \(ReplyFloor.added(as: "(l.last + p.place)", to: "l.appid")) END,
+                CASE WHEN p.place = l.prompts THEN l.digest END, changed.revision
+            FROM l JOIN changed ON changed.appid = l.appid
+            JOIN unnest($10, $11, $12, $13) AS p (turn, place, name, message) ON p.turn = l.number
+            RETURNING appid, seq, turn
+        )
+        SELECT l.number - 1, i.turn, changed.epoch, changed.base
+        FROM inserted i JOIN l ON l.appid = i.appid JOIN changed ON changed.appid = i.appid
+        WHERE i.seq = i.turn
+        """
     }
 
     /// Whether no row of the conversation was removed between the beginning of the statement, which has read its last row, and its lock, for
@@ -133,7 +163,7 @@ enum GroupStatements {
     }
 }
 
-/// The turns of a group, as one array for each column of `open_turns`.
+/// The turns of a group, as one array for each column of `open_turns` and `open_keyed_turns`.
 private struct OpeningColumns {
     private var number: Int64 = 0
     private var conversations = ParameterArray()
@@ -150,6 +180,8 @@ private struct OpeningColumns {
     private var roles = ParameterArray()
     private var texts = ParameterArray()
     private var digests = ParameterArray()
+    private var keys = ParameterArray()
+    private var keyDigests = ParameterArray()
 
     mutating func append(_ turn: NewTurn, size: Int) {
         number += 1
@@ -161,9 +193,17 @@ private struct OpeningColumns {
         if turn.onInterrupt == .close { policies.appendNull() } else { policies.append(turn.onInterrupt.rawValue) }
         sizes.append(Int64(size))
         owners.append(ConversationRevision.listedOwner(of: turn))
-        if turn.meter == nil { marks.appendNull() } else { marks.append(Int64(0)) }
+        // As `UsageStatements.mark`.
+        if turn.meter?.isLimited == false { marks.append(Int64(0)) } else { marks.appendNull() }
         counts.append(Int64(turn.prompts.count))
         digests.append(turn.digest)
+        if let key = turn.key {
+            keys.append(key.text)
+            keyDigests.append(String(hexadecimal: key.digest))
+        } else {
+            keys.appendNull()
+            keyDigests.appendNull()
+        }
         for (index, prompt) in turn.prompts.enumerated() {
             appendRow(at: index + 1) { $0.append(prompt.role) }
             texts.append(prompt.content)
@@ -179,6 +219,9 @@ private struct OpeningColumns {
     }
 
     var digestParameter: Parameter { .array(of: .uuid, [digests]) }
+
+    /// The idempotency keys, and their digests as hexadecimal digits.
+    var keyParameters: [Parameter] { [.array(of: .text, [keys]), .array(of: .text, [keyDigests])] }
 
     /// The other arrays in the order of the statement.
     var parameters: [Parameter] {

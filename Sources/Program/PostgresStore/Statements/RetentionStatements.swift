@@ -136,15 +136,17 @@ enum RetentionStatements {
         SELECT count(*) FROM removed
         """
 
-    /// Removes expired idempotency keys, at most `limit`.
+    /// Removes expired idempotency keys, at most `limit`. It skips those that another transaction changes now.
     static func expireKeys(limit: Int) -> Query<Void> { Query(expireKeysStatement, .int8(limit)) }
 
     private static let expireKeysStatement = Statement(
         "expire_keys", .int8,
         sql: """
-            DELETE FROM chatterd_keys WHERE (appid, key) IN (
-                SELECT appid, key FROM chatterd_keys WHERE expires_at <= now() ORDER BY expires_at LIMIT $1)
-                AND expires_at <= now()
+            WITH old AS MATERIALIZED (
+                SELECT appid, key FROM chatterd_keys WHERE expires_at <= now() ORDER BY expires_at LIMIT $1
+                FOR UPDATE SKIP LOCKED
+            )
+            DELETE FROM chatterd_keys k USING old o WHERE k.appid = o.appid AND k.key = o.key
             """)
 
     /// Removes signals older than a minute.

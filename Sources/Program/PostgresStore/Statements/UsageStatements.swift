@@ -31,7 +31,7 @@ enum UsageStatements {
 
     /// The value of `chatts.reserved` in the new row of a reply: 0 if the principal has no limits, so that the end of the reply settles
     /// its charge. `chatterd_charge` sets it for other principals.
-    static func mark(of meter: Meter?) -> Parameter { meter.map { $0.isLimited } == false ? .int8(0) : .null }
+    static func mark(of meter: Meter?) -> Parameter { meter?.isLimited == false ? .int8(0) : .null }
 
     /// Counts the request of a principal without limits: it adds the row that `chatterd_charge` adds, and checks nothing.
     private static func chargeUnlimited(

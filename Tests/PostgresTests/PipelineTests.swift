@@ -23,7 +23,7 @@ import Testing
         "settings",
         sql: """
             SELECT current_setting('plan_cache_mode'), current_setting('statement_timeout'),
-                   current_setting('application_name'), current_setting('client_encoding')
+                   current_setting('application_name'), current_setting('client_encoding'), current_setting('jit')
             """)
 
     @Test func batchAnswersItsQueriesInOrder() async throws {
@@ -276,7 +276,7 @@ import Testing
             $0.timeLimit = .seconds(900)
         } _: { pool in
             let row = try await pool.run(Query(Self.settings))
-            #expect((0..<4).map { row.string(0, $0) } == ["force_generic_plan", "810s", "chatterd", "UTF8"])
+            #expect((0..<5).map { row.string(0, $0) } == ["force_generic_plan", "810s", "chatterd", "UTF8", "off"])
         }
     }
 

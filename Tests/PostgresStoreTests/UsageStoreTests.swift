@@ -63,6 +63,39 @@ import Testing
         }
     }
 
+    /// A request holds its first meter, and wants its second one, which is older: the expiry finds that one first.
+    @Test func expiryWaitsForNoMeter() async throws {
+        try await StoreProcesses.run(count: 1) { processes in
+            try await processes.sql(
+                """
+                INSERT INTO chatterd_meters (subject, full_at)
+                VALUES ('second', now() - interval '2 h'), ('first', now() - interval '2 h')
+                """)
+            let holder = """
+                FROM pg_locks WHERE locktype = 'advisory'
+                AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                """
+            let request = Task {
+                try await processes.sql(
+                    """
+                    DO $$ BEGIN
+                        PERFORM FROM chatterd_meters WHERE subject = 'first' FOR NO KEY UPDATE;
+                        PERFORM pg_advisory_xact_lock(1);
+                        WHILE EXISTS (SELECT FROM chatterd_meters WHERE subject = 'second') AND NOT EXISTS (
+                            SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock') LOOP
+                            PERFORM pg_stat_clear_snapshot();
+                        END LOOP;
+                        PERFORM FROM chatterd_meters WHERE subject = 'second' FOR NO KEY UPDATE NOWAIT;
+                    END $$
+                    """)
+            }
+            while try await processes.sql("SELECT pid \(holder)").isEmpty {}
+            _ = try await processes.pool.run(UsageStatements.expireMeters)
+            _ = try await request.value
+            #expect(try await processes.sql("SELECT subject FROM chatterd_meters") == [["first"]])
+        }
+    }
+
     @Test(arguments: [1, 7, 59, 61, 1_000_000_000])
     func wholeMinuteHasRoomForAllRequests(limit: Int) async throws {
         try await UsageStage.run { stage in

@@ -175,10 +175,14 @@ enum UsageStatements {
             "expire_usage",
             sql: "DELETE FROM chatterd_usage WHERE day <= (now() AT TIME ZONE 'UTC')::date - \(keptDays)"))
 
-    /// Removes meters that are full again.
+    /// Removes meters that are full again. It waits for no meter: a request locks several, in another order.
     static let expireMeters = Query(
         Statement(
-            "expire_meters", sql: "DELETE FROM chatterd_meters WHERE full_at < now() - interval '1 h'"))
+            "expire_meters",
+            sql: """
+                DELETE FROM chatterd_meters WHERE subject IN (
+                    SELECT subject FROM chatterd_meters WHERE full_at < now() - interval '1 h' FOR UPDATE SKIP LOCKED)
+                """))
 
     // MARK: - Reports
 

@@ -108,6 +108,20 @@ def texts(run: Run) -> None:
         raise Failed("\n".join(found))
 
 
+def schemas(run: Run) -> None:
+    try:
+        python, suite = environments.schemas(run.log.say)
+    except environments.NotInstalled as error:
+        raise Failed(str(error)) from error
+    with tempfile.TemporaryDirectory() as folder:
+        cases = Path(folder) / "random.json"
+        count = "20000" if run.is_long else "2000"
+        run.commands.run(python, "-B", "-m", "schemas", str(cases), count, *run.arguments, cwd=SYSTEM)
+        files = ":".join(str(path) for path in [*suite, cases])
+        run.swift_tests = SwiftTests(run.log.path.with_suffix(".events"))
+        run.swift_tests.run(run.commands, DEBUG, ["--filter", "JSONSchemaTests"], BACKTRACE | {"JSON_SCHEMA_SUITE": files})
+
+
 def clients(run: Run) -> None:
     run.unittest(run.python("clients"), "clients.test_clients", "clients.test_resume", "clients.test_turns")
 
@@ -248,6 +262,7 @@ CHECKS = [
     Check("runner", "the runner itself: failures, hangs, crashes and limits are named", runner, needs="tests", build="", time="0.1", lane="waits"),
     Check("texts", "no text of a peer is compared by its characters, which may take minutes", texts, time="0.1", lane="waits"),
     Check("swift", "the Swift tests", swift(), build="tests", time="4 / 6", limit=2400),
+    Check("schemas", "the check of JSON Schemas against the official suite, and random schemas against Python's jsonschema", schemas, build="tests", time="0.3", lane="waits"),
     Check("fairness", "the order of three processes before a model server with one slot; the long form: waiting times", fairness, time="0.5 / 4", lane="waits"),
     Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", lane="waits"),
     Check("clients", "curl and Python as clients", clients, time="1", lane="waits"),

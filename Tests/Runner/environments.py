@@ -78,6 +78,20 @@ def page(say: Callable[[str], None]) -> tuple[Path, dict[str, str]]:
     return python, {"COMMONMARK": str(home_of("page") / "source" / "commonmark.json")}
 
 
+def schema_suite(home: Path) -> None:
+    """The official JSON-Schema-Test-Suite, which the source of jsonschema contains."""
+    source = home / "source"
+    install(home, "download --no-deps --no-binary :all: jsonschema==4.17.3 --dest".split() + [str(source)])
+    options = ["--strip-components=4", "--wildcards", "*/json/tests/draft2020-12/*.json"]
+    subprocess.run(["tar", "-xzf", next(source.glob("*.tar.gz")), "-C", source, *options], check=True)
+
+
+def schemas(say: Callable[[str], None]) -> tuple[Path, list[Path]]:
+    """The Python with jsonschema, and the files of the suite but that of schemas that say themselves which keywords count."""
+    python = environment("schemas", say, schema_suite)
+    return python, sorted(path for path in (home_of("schemas") / "source").glob("*.json") if path.stem != "vocabulary")
+
+
 if __name__ == "__main__":
     try:
         print(environment(sys.argv[1], lambda text: print(text, file=sys.stderr), commonmark if sys.argv[1] == "page" else lambda _: None))

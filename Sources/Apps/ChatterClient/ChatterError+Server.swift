@@ -41,7 +41,7 @@ extension ChatterError {
             "unsupported_field", "upstream_rejected", "idempotency_key_reused", "conversation_exists",
             "conversation_replaced", "response_restarted", "reply_not_complete", "upstream_exists":
             self = .rejected(error)
-        case "interrupted", "text_lost", "answer_too_large": self = .modelFailed(error)
+        case "interrupted", "text_lost", "answer_too_large", "answer_violates_format": self = .modelFailed(error)
         case _ where error.code.hasPrefix("upstream_"): self = .modelFailed(error)
         case "store_unavailable", "shutting_down", "reply_not_stored", "internal", "internal_error",
             "issuer_unavailable":

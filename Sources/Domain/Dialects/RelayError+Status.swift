@@ -28,7 +28,8 @@ extension RelayError.Code {
             case .rejected, .unsupported, .contextTooLong: .badRequest
             case .busy: .serviceUnavailable
             case .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout: .gatewayTimeout
-            case .unavailable, .answerTooLarge, .failed, .malformed, .incomplete, .unauthorized: .badGateway
+            case .unavailable, .answerTooLarge, .failed, .malformed, .incomplete, .formViolated, .unauthorized:
+                .badGateway
             }
         }
     }

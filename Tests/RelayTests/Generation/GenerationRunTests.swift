@@ -186,6 +186,91 @@ import Testing
         #expect(run.text == half)
     }
 
+    // MARK: - Answers with a form
+
+    private let number = #"{"type":"number"}"#
+
+    @Test func answerWithItsFormIsComplete() {
+        var run = ScriptedRun(plain, schema: number)
+        run.send("1")
+        run.complete()
+        #expect(run.transcript() == "fit 0, send, wait, answered, fits, complete")
+    }
+
+    @Test func firstViolationIsRepairedByTheSameServer() {
+        var run = ScriptedRun(plain, plain, schema: number)
+        run.send("true")
+        run.complete()
+        #expect(run.transcript() == "fit 0, send, wait, answered, violates type, fit 0, send, wait")
+        #expect(run.text == "true")
+        run.send("2")
+        #expect(run.transcript() == "proceed, restart, wait")
+        run.complete()
+        #expect(run.transcript() == "answered, fits, complete")
+        #expect(run.text == "2")
+    }
+
+    @Test func secondViolationEndsTheReplyWithItsText() {
+        var run = ScriptedRun(plain, schema: number)
+        run.send("true")
+        run.complete()
+        run.send("false")
+        _ = run.transcript()
+        run.complete()
+        #expect(run.transcript() == "answered, violates type, fail answer_violates_format")
+        #expect(run.text == "false")
+    }
+
+    @Test func repairThatFailsKeepsTheAnswerAndItsViolation() {
+        var run = ScriptedRun(plain, schema: number)
+        run.send("true")
+        run.complete()
+        _ = run.transcript()
+        run.fail(.rejected)
+        #expect(run.transcript() == "answered, fail answer_violates_format, blame servers")
+        #expect(run.text == "true")
+    }
+
+    @Test func repairThatBreaksOffIsAFailureOfTheServer() {
+        var run = ScriptedRun(plain, schema: #"{"type":"object"}"#)
+        run.send("true")
+        run.complete()
+        run.send("{")
+        run.fail(.totalTimeout)
+        #expect(run.transcript().hasSuffix("fail upstream_total_timeout, blame servers"))
+        #expect(run.text == "{")
+    }
+
+    @Test func emptyAnswerIsRepairedWithoutARestart() {
+        var run = ScriptedRun(plain, schema: number)
+        run.complete()
+        #expect(run.transcript() == "fit 0, send, wait, answered, violates , fit 0, send, wait")
+        run.send("3")
+        run.complete()
+        #expect(run.transcript() == "answered, fits, complete")
+        #expect(run.text == "3")
+    }
+
+    @Test func restartForARepairThatTheStoreRefusesKeepsTheViolation() {
+        let unavailable = RelayError(.storeUnavailable, "The database cannot be reached.")
+        var run = ScriptedRun(plain, schema: number) { $0.answers["restart"] = [.failed(unavailable)] }
+        run.send("true")
+        run.complete()
+        _ = run.transcript()
+        run.send("2")
+        #expect(run.transcript() == "proceed, restart, abandon, fail answer_violates_format")
+        #expect(run.text == "true")
+    }
+
+    @Test func cancelledReplyIsNotRepaired() {
+        var run = ScriptedRun(plain, schema: number)
+        run.send("true")
+        run.complete()
+        _ = run.transcript()
+        run.cancel(.stopped)
+        #expect(run.transcript() == "unknown, fail cancelled")
+    }
+
     // MARK: - Thoughts
 
     @Test func modelThatCannotThinkIsAskedOnceMoreWithoutThoughts() {

@@ -7,6 +7,7 @@ import ChatterdChat
 struct ScriptedRun {
     private var run: GenerationRun
     private let candidates: [FailoverPlan.Candidate]
+    private let form: AnswerForm?
     private var now = Instant(nanoseconds: 0)
     private var action: GenerationRun.Action
     private var actions: [String] = []
@@ -18,10 +19,11 @@ struct ScriptedRun {
     var report = PromptReport()
 
     init(
-        _ candidates: FailoverPlan.Candidate..., isThinkingOptional: Bool = false,
+        _ candidates: FailoverPlan.Candidate..., isThinkingOptional: Bool = false, schema: String? = nil,
         configure: (inout ScriptedRun) -> Void = { _ in }
     ) {
-        run = GenerationRun(RelayLimits(), isThinkingOptional: isThinkingOptional)
+        form = schema.map { AnswerForm.schema(Array($0.utf8)) }
+        run = GenerationRun(RelayLimits(), isThinkingOptional: isThinkingOptional, hasForm: form != nil)
         self.candidates = candidates
         action = run.begin()
         configure(&self)
@@ -145,6 +147,10 @@ struct ScriptedRun {
             case .judge(let verdict):
                 actions.append(Self.text(for: verdict))
                 next(.judged)
+            case .check:
+                let violation = form?.outcome(of: Array(text.utf8)).violation
+                actions.append(violation.map { "violates \($0.keyword)" } ?? "fits")
+                next(.checked(violation))
             case .learn(let error):
                 actions.append("learn \(error.code)")
                 next(.learned(report))

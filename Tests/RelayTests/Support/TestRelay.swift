@@ -99,12 +99,13 @@ final class TestRelay {
     @discardableResult
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
-        onInterrupt: InterruptPolicy = .close, key: String? = nil
+        onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil
     ) -> SentPrompt {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
         request.onDisconnect = onDisconnect
         request.onInterrupt = onInterrupt
+        request.passThrough = format.map { [RawMember(key: "format", value: Array($0.utf8))] } ?? []
         let prompt = request
         let post = SentPrompt()
         run { service in

@@ -157,7 +157,7 @@ import Testing
     }
 
     @Test func fieldsOfTheRequestPassThrough() async throws {
-        let upstream = try ScriptedUpstream.answering(["ok"])
+        let upstream = try ScriptedUpstream.answering(["{}"])
         try await onStage(upstream: upstream.url) { stage in
             let body =
                 "{\"appID\":\"app\",\"model\":\"tiny\","

@@ -32,13 +32,15 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         case malformed = "upstream_malformed"
         /// The answer ended before its last line.
         case incomplete = "upstream_incomplete"
+        /// The answer does not have the form that the request asks for, nor does its repair.
+        case formViolated = "answer_violates_format"
 
         /// Whether the same request may succeed if it is sent again.
         public var isRetryable: Bool {
             switch self {
             case .answerTooLarge, .modelNotFound, .rejected, .contextTooLong, .unsupported: false
             case .unavailable, .connectTimeout, .firstByteTimeout, .silenceTimeout, .totalTimeout, .unauthorized, .busy,
-                .failed, .malformed, .incomplete:
+                .failed, .malformed, .incomplete, .formViolated:
                 true
             }
         }
@@ -46,7 +48,7 @@ public struct ModelError: Error, Sendable, Equatable, CustomStringConvertible {
         /// Whether another server, or the same one a little later, may succeed.
         public var isWorthAnotherServer: Bool {
             switch self {
-            case .answerTooLarge, .rejected, .contextTooLong, .totalTimeout: false
+            case .answerTooLarge, .rejected, .contextTooLong, .totalTimeout, .formViolated: false
             case .unavailable, .connectTimeout, .firstByteTimeout, .silenceTimeout, .modelNotFound, .unauthorized,
                 .unsupported, .busy, .failed, .malformed, .incomplete:
                 true

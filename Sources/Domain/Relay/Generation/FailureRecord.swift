@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdChat
 
 /// The failures of a reply so far.
@@ -12,6 +13,11 @@ struct FailureRecord {
     var hasSentLess = false
     /// Whether the current server is asked for no thoughts, because its model cannot think.
     var omitsThinking = false
+
+    /// The violation that the model was asked to repair.
+    var repaired: JSONSchemaViolation?
+    /// Whether the reply still has the answer with that violation.
+    var isRepairPending = false
 
     /// The failure for the reader.
     private var failure: ModelError?

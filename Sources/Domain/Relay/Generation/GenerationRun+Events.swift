@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdChat
 
 extension GenerationRun {
@@ -29,6 +30,8 @@ extension GenerationRun {
         case restarted
         /// The end of the request is recorded.
         case judged
+        /// The answer is checked; `nil` if it has the form that the request asks for.
+        indirect case checked(JSONSchemaViolation?)
         /// The estimates have learned from a refused prompt, whose report this is.
         indirect case learned(PromptReport)
         /// The request is abandoned.
@@ -59,6 +62,8 @@ extension GenerationRun {
         case replay([[UInt8]])
         /// Record the end of the request. `judged` follows.
         case judge(Verdict)
+        /// Check whether the complete answer has the form that the request asks for. `checked` follows.
+        case check
         /// Learn the size of the context from the server's error. `learned` follows.
         indirect case learn(ModelError)
         /// Abandon the request. `abandoned` follows.

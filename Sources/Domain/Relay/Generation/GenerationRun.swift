@@ -18,6 +18,7 @@ struct GenerationRun {
         case generating
         case restarting
         case judging(End)
+        case checking
         indirect case learning(ModelError)
         indirect case abandoning(RelayError)
         case ended
@@ -55,6 +56,8 @@ struct GenerationRun {
     private var failures = RarelyUsed<FailureRecord>()
     /// Whether an answer without thoughts is one.
     private let isThinkingOptional: Bool
+    /// Whether the request asks for a form of the answer.
+    private let hasForm: Bool
 
     /// The current server, by its number among the candidates.
     private(set) var server = 0
@@ -75,10 +78,13 @@ struct GenerationRun {
     /// The size of the reply before the request, in bytes.
     private var startTotal = 0
 
-    /// - Parameter isThinkingOptional: whether a request for thoughts is sent again without it to a model that cannot think.
-    init(_ limits: RelayLimits, isThinkingOptional: Bool = false) {
+    /// - Parameters:
+    ///   - isThinkingOptional: whether a request for thoughts is sent again without it to a model that cannot think.
+    ///   - hasForm: whether the complete answer is checked.
+    init(_ limits: RelayLimits, isThinkingOptional: Bool = false, hasForm: Bool = false) {
         plan = FailoverPlan(limits)
         self.isThinkingOptional = isThinkingOptional
+        self.hasForm = hasForm
     }
 
     /// The reason why the reply ends early.
@@ -92,6 +98,9 @@ struct GenerationRun {
 
     /// Whether the current server is asked for no thoughts, because its model cannot think.
     var omitsThinking: Bool { failures.value?.omitsThinking ?? false }
+
+    /// The violation that the model was asked to repair; `nil` if it was not asked.
+    var repaired: JSONSchemaViolation? { failures.value?.repaired }
 
     /// Whether lines go straight to the reply.
     var appendsLines: Bool {
@@ -127,6 +136,7 @@ struct GenerationRun {
         case (.restarting, .restarted):
             course = .append
             state = .generating
+            failures.updateIfUsed { $0.isRepairPending = false }
             defer { held = [] }
             return .replay(held)
         case (.restarting, .failed(let error)):
@@ -165,6 +175,7 @@ struct GenerationRun {
             // The refusal came from the server as it was.
             failures.updateIfUsed { $0.refused = nil }
             return fit()
+        case (.checking, .checked(let violation)): return continueAfter(violation, content)
         case (.learning(let error), .learned(let report)): return sendLess(report, after: error)
         default: preconditionFailure("the event does not belong to the state of the run")
         }
@@ -203,6 +214,7 @@ struct GenerationRun {
             return .backOff(delay, isForRestart: plan.isWaiting)
         case .reject, .fail:
             state = .ended
+            if let pending { return .fail(pending, blamesServers: true) }
             guard let cause = failures.value?.cause else {
                 return .failWithoutServer(wasRemoved: failures.value?.wasServerRemoved ?? false)
             }
@@ -297,16 +309,43 @@ struct GenerationRun {
         switch end {
         case .failed(let error): return retry(after: error, content, withLess: true)
         case .complete, .cancelled:
-            guard let lastLine else {
+            guard lastLine != nil else {
                 let error = RelayError(
                     .internal, "The answer ended without its last line.",
                     detail: "a model ended without a line with done")
                 return fail(for: error, content)
             }
-            state = .ended
-            let failures = failures.value
-            return .complete(lastLine, refused: failures?.hasSentLess == true ? failures?.refused?.report : nil)
+            guard !hasForm else {
+                state = .checking
+                return .check
+            }
+            return complete()
         }
+    }
+
+    private mutating func complete() -> Action {
+        state = .ended
+        let failures = failures.value
+        return .complete(lastLine ?? [], refused: failures?.hasSentLess == true ? failures?.refused?.report : nil)
+    }
+
+    /// Completes an answer without a violation. The first violation is repaired by the same server, with the same members of the request;
+    /// the second one ends the reply.
+    private mutating func continueAfter(_ violation: JSONSchemaViolation?, _ content: ReplyPosition) -> Action {
+        guard let violation else { return complete() }
+        guard failures.value?.repaired == nil else {
+            state = .ended
+            return .fail(RelayError(violation), blamesServers: false)
+        }
+        failures.update(from: FailureRecord()) { ($0.repaired, $0.isRepairPending) = (violation, content.total > 0) }
+        text = nil
+        return fit()
+    }
+
+    /// The error of a reply whose complete answer was to be repaired, and was not; `nil` for another reply.
+    private var pending: RelayError? {
+        guard let failures = failures.value, failures.isRepairPending else { return nil }
+        return failures.repaired.map { RelayError($0) }
     }
 
     /// Asks for no thoughts if the model cannot think. Sends a shorter prompt if the server refused the prompt as too long, or may have failed
@@ -351,9 +390,9 @@ struct GenerationRun {
     /// Ends the run. If the store is unavailable, the existing text stays, and the reader gets the reason why it ends.
     private mutating func fail(for error: RelayError, _ content: ReplyPosition) -> Action {
         state = .ended
-        guard error.code == .storeUnavailable, content.total > 0, let cause = failures.value?.cause else {
-            return .fail(error, blamesServers: false)
-        }
+        guard error.code == .storeUnavailable, content.total > 0 else { return .fail(error, blamesServers: false) }
+        if let pending { return .fail(pending, blamesServers: false) }
+        guard let cause = failures.value?.cause else { return .fail(error, blamesServers: false) }
         return .fail(RelayError(cause), blamesServers: false)
     }
 

@@ -43,6 +43,8 @@ final class ReplyGenerator {
     private var replacesSystem: Bool
     /// The failures for which either the server or the request is at fault.
     private var suspects: [(health: UpstreamHealth, error: ModelError)] = []
+    /// The form of the answer, with the messages that ask for a repair and the result of the last check.
+    private var form = RarelyUsed<CheckedForm>()
     private lazy var pause = Pause(on: context.scheduler)
     /// The account of the app. Events of a model server come outside of its tasks.
     private let account = MemoryAccount.current
@@ -54,13 +56,18 @@ final class ReplyGenerator {
         instructions = EncodedConversation(instructions: passThrough.instructions)
         replacesSystem = passThrough.replacesSystem
         targets = ModelTargets(for: reply.model, in: context.upstreams)
-        run = GenerationRun(context.limits, isThinkingOptional: members.optionalThinking != nil)
+        let form = AnswerForm(members)
+        run = GenerationRun(
+            context.limits, isThinkingOptional: members.optionalThinking != nil, hasForm: form != nil)
+        if let form { self.form = RarelyUsed(CheckedForm(form: form)) }
         slot = ReplySlot(context.slots)
     }
 
     /// How the reply came about.
     var provenance: ReplyProvenance {
-        ReplyProvenance(parts: parts, report: run.report, ignored: members.ignored(withThinking: run.omitsThinking))
+        ReplyProvenance(
+            parts: parts, report: run.report, ignored: members.ignored(withThinking: run.omitsThinking),
+            format: form.value?.receipt(repaired: run.repaired))
     }
 
     /// The members of the request for a model server, beside its messages.
@@ -151,7 +158,7 @@ final class ReplyGenerator {
         case .judge(let verdict): return judge(verdict)
         case .learn(let error): return learn(from: error)
         case .abandon: return abandon()
-        case .readText, .restart: return nil
+        case .readText, .restart, .check: return nil
         case .wait, .complete, .fail, .failWithoutServer: preconditionFailure("the loop performs these actions")
         }
     }
@@ -173,6 +180,7 @@ final class ReplyGenerator {
         case .acquireSlot:
             try await enterQueue()
             return slotAcquired()
+        case .check: return .checked(try await check())
         case .restart:
             generation?.pause()
             try await reply.restart()
@@ -287,7 +295,8 @@ final class ReplyGenerator {
         do throws(RelayError) {
             let (messages, report) = try history.fitted(to: window)
             var request = GenerationRequest(
-                model: target.model, messages: instructions.followed(by: messages), passThrough: members)
+                model: target.model, messages: instructions.followed(by: messages).followed(by: repair),
+                passThrough: members)
             request.contextLength = target.upstream.description.contextLength
             request.isRecovery = !reply.isEmpty
             if let text = run.text {
@@ -312,7 +321,7 @@ final class ReplyGenerator {
         let members = target.upstream.description.merged(into: passThrough)
         var window = context.estimates.window(
             for: target, passThrough: members, conversation: reply.turn.conversation, refused: run.refused)
-        window.overheadBytes += (run.text?.count ?? 0) + instructions.byteCount
+        window.overheadBytes += (run.text?.count ?? 0) + instructions.byteCount + repair.byteCount
         return (target, window, members)
     }
 
@@ -371,6 +380,32 @@ final class ReplyGenerator {
         target?.upstream.health.recordNoVerdict()
         slot.release()
         return .abandoned
+    }
+
+    /// The messages that ask for a repair of the answer; none before a violation.
+    private var repair: EncodedConversation { form.value?.repair ?? EncodedConversation() }
+
+    /// Checks the form of the complete answer. One that was cut by its limit of tokens, and one with calls of tools, is no complete value.
+    private func check() async throws(RelayError) -> JSONSchemaViolation? {
+        guard var checked = form.value, reply.contentEnd.toolCalls == 0, !isCut else { return nil }
+        let text = try await reply.completeText()
+        let outcome = await context.scheduler.work(text.count + checked.form.size) { [form = checked.form] in
+            form.outcome(of: text)
+        }
+        checked.outcome = outcome
+        if let violation = outcome.violation, run.repaired == nil {
+            checked.repair = checked.form.repair(of: text, after: violation)
+        }
+        form = RarelyUsed(checked)
+        return outcome.violation
+    }
+
+    /// Whether the last line says that the answer has reached its limit of tokens.
+    private var isCut: Bool {
+        guard let line = run.lastLine, let fields = try? AnswerLine(line.span), let reason = fields.doneReason else {
+            return false
+        }
+        return line.span.extracting(reason.range).isEqual(to: "length")
     }
 
     private func learn(from error: ModelError) -> GenerationRun.Event {

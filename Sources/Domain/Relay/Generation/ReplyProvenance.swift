@@ -26,11 +26,16 @@ public struct ReplyProvenance: Sendable, Equatable {
     public var report: PromptReport?
     /// The paths of the request that have no effect, as a JSON array; `nil` for none.
     public var ignored: [UInt8]?
+    /// The result of the check of the answer's form, as a JSON object; `nil` if it was not checked.
+    public var format: [UInt8]?
 
-    public init(parts: [Part] = [], report: PromptReport? = nil, ignored: [UInt8]? = nil) {
+    public init(
+        parts: [Part] = [], report: PromptReport? = nil, ignored: [UInt8]? = nil, format: [UInt8]? = nil
+    ) {
         self.parts = parts
         self.report = report
         self.ignored = ignored
+        self.format = format
     }
 }
 
@@ -58,6 +63,10 @@ extension ByteBuffer {
             if let ignored = provenance.ignored {
                 append(",\"ignored\":")
                 append(ignored)
+            }
+            if let format = provenance.format {
+                append(",\"format\":")
+                append(format)
             }
             append("}")
         }

@@ -162,6 +162,15 @@ public final class Reply: ReplySource, IndexedSetElement {
         return try await context.readWhole(record).text
     }
 
+    /// The text of an answer that is complete, with that of its last line, which readers do not have yet.
+    func completeText() async throws(RelayError) -> [UInt8] {
+        let rest = content.rest
+        guard rest.start.text > 0 else { return rest.text }
+        let stored = try await context.readWhole(record).text
+        guard stored.count >= rest.start.text else { throw .textLost }
+        return stored.prefix(rest.start.text) + rest.text
+    }
+
     /// Appends lines of the model, and sends them to the readers.
     func append(_ lines: LineRun) {
         var textEnds = InlineArray<64, Int>(repeating: 0)

@@ -14,16 +14,21 @@ public final class Scheduler: Confinement {
     public let now: @Sendable () -> Instant
     /// The time of day, in nanoseconds since 1970.
     public let timeOfDay: @Sendable () -> Int64
+    /// Does work on an input of a size in bytes, elsewhere if it is long.
+    private let doWork: @Sendable (_ size: Int, _ work: @escaping @Sendable () -> Void) async -> Void
     private let check: @Sendable () -> Void
 
     /// Creates a scheduler.
     ///
-    /// - Parameter check: stops the program unless the caller runs on the shard.
+    /// - Parameters:
+    ///   - work: does work on an input of a size in bytes.
+    ///   - check: stops the program unless the caller runs on the shard.
     public init(
         makeAlarm: @escaping @Sendable (@escaping () -> Void) -> any Alarm,
         run: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void,
         spawn: @escaping @Sendable (@escaping @Sendable () async -> Void) -> Void,
         now: @escaping @Sendable () -> Instant, timeOfDay: @escaping @Sendable () -> Int64,
+        work: @escaping @Sendable (_ size: Int, _ work: @escaping @Sendable () -> Void) async -> Void = { $1() },
         check: @escaping @Sendable () -> Void = {}
     ) {
         self.makeAlarm = makeAlarm
@@ -31,11 +36,23 @@ public final class Scheduler: Confinement {
         self.spawn = spawn
         self.now = now
         self.timeOfDay = timeOfDay
+        doWork = work
         self.check = check
     }
 
     /// Stops the program unless the caller runs on the shard.
     public func preconditionCurrent() { check() }
+
+    /// Does work on an input of a size in bytes, elsewhere if it is long, and returns its value.
+    func work<Value: Sendable>(_ size: Int, _ work: @escaping @Sendable () -> Value) async -> Value {
+        let value = Lock<Value?>(nil)
+        await doWork(size) {
+            let result = work()
+            value.withLock { $0 = result }
+        }
+        guard let value = value.withLock({ $0 }) else { preconditionFailure("the work was not done") }
+        return value
+    }
 
     /// Runs a block with an object of the shard, soon.
     func run<Object>(with object: Object, _ block: @escaping @Sendable (Object) -> Void) {

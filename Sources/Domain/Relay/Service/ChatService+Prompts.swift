@@ -15,6 +15,7 @@ extension ChatService {
         _ request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey? = nil, meter: Meter? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
         try refuseWhenStopping()
+        try await validateForm(of: request)
         let opening = try opening(of: request, in: conversation, key: key, meter: meter)
         let reservation: PromptReservation
         do throws(RelayError) {
@@ -39,6 +40,13 @@ extension ChatService {
             abandon(reservation, of: opening.id, onDisconnect: request.onDisconnect, after: error)
             throw error
         }
+    }
+
+    /// Refuses a schema that cannot be read.
+    private func validateForm(of request: ChatRequest) async throws(RelayError) {
+        guard let form = AnswerForm(request.passThrough) else { return }
+        let result = await scheduler.work(form.size) { Result { () throws(RelayError) in try form.validate() } }
+        try result.get()
     }
 
     /// The number of attempts to open a turn whose conversation is busy only with replies of dead processes.

@@ -7,7 +7,8 @@ extension Scheduler {
         self.init(
             makeAlarm: { DeadlineTimer(on: shard, handler: $0) }, run: { shard.run($0) },
             spawn: { body in Task(executorPreference: shard) { await body() } }, now: { shard.now },
-            timeOfDay: WallClock.nanoseconds, check: { shard.preconditionCurrent() })
+            timeOfDay: WallClock.nanoseconds,
+            work: { size, work in await LongWork.run(on: size) { work() } }, check: { shard.preconditionCurrent() })
     }
 }
 

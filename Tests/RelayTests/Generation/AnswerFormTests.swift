@@ -1,0 +1,156 @@
+import ChatterdBasics
+import ChatterdChat
+import Testing
+
+@testable import ChatterdRelay
+
+/// Answers that are checked against the form that their request asks for.
+@Suite(.timeLimit(.minutes(30))) struct AnswerFormTests {
+    private let schema = #"{"type":"object","properties":{"age":{"type":"integer"}},"required":["age"]}"#
+
+    @Test func answerWithItsFormIsStoredAsStreamed() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: schema)
+        try relay.complete(#"{"age": 7}"#)
+        #expect(post.isComplete && post.reader.resets == 0)
+        #expect(relay.database.transcript() == ["user: Hi", #"assistant: {"age": 7} [complete]"#])
+        let provenance = try #require(relay.database.provenances.values.first)
+        #expect(provenance.format.map { String(decoding: $0, as: UTF8.self) } == #"{"fits":true}"#)
+    }
+
+    @Test func violationIsRepairedOnce() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: schema)
+        try relay.complete(#"{"age":"x"}"#)
+        // Readers keep the text until the repair begins.
+        #expect(post.reader.text == #"{"age":"x"}"# && post.reader.ends.isEmpty)
+        let repair = try relay.answer(1)
+        #expect(repair.prompts.count == 3 && repair.prompts[1] == #"assistant: {"age":"x"}"#)
+        #expect(repair.prompts[2].contains("The value at /age is not of the type integer."))
+        #expect(repair.prompts[2].contains(schema))
+        #expect(repair.request.passThrough.map(\.key) == ["format"])
+        try relay.complete(#"{"age":8}"#)
+        #expect(post.isComplete && post.reader.resets == 1 && post.reader.text == #"{"age":8}"#)
+        #expect(relay.database.transcript() == ["user: Hi", #"assistant: {"age":8} [complete]"#])
+        let provenance = try #require(relay.database.provenances.values.first)
+        #expect(
+            provenance.format.map { String(decoding: $0, as: UTF8.self) }
+                == #"{"fits":true,"repaired":{"pointer":"/age","keyword":"type"}}"#)
+        #expect(provenance.parts.map(\.text) == [0..<9])
+    }
+
+    @Test func secondViolationIsAnErrorBehindTheStoredText() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: schema)
+        try relay.complete("no")
+        try relay.complete("{}")
+        #expect(post.code == .model(.formViolated) && post.isOver && relay.model.generations.count == 2)
+        let error = try #require(post.reader.ends.first ?? nil)
+        #expect(error.message == #"The answer does not have the form of format. The answer lacks the member "age"."#)
+        #expect(error.detail == "keyword required")
+        #expect(post.reader.text == "{}")
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: {} [failed]"])
+    }
+
+    @Test func nextPromptGetsTheRepairedAnswerOnly() throws {
+        let relay = TestRelay()
+        relay.post("Hi", format: schema)
+        try relay.complete("no")
+        try relay.complete(#"{"age":1}"#)
+        relay.post("More")
+        #expect(try relay.answer().prompts == ["user: Hi", #"assistant: {"age":1}"#, "user: More"])
+    }
+
+    @Test func textOfTheLastLineIsChecked() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: "\"json\"")
+        let answer = try relay.answer()
+        answer.send(#"{"a":"#)
+        answer.sendLine(#"{"model":"m","created_at":"","message":{"role":"assistant","content":"1}"},"done":true}"#)
+        answer.end(nil)
+        relay.clock.settle()
+        #expect(post.isComplete && relay.model.generations.count == 1)
+    }
+
+    @Test func answersThatAreNoWholeValueAreNotChecked() throws {
+        for line in [
+            #"{"message":{"role":"assistant","content":""},"done":true,"done_reason":"length"}"#,
+            #"{"message":{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"done":true}"#,
+        ] {
+            let relay = TestRelay()
+            let post = relay.post("Hi", format: schema)
+            try relay.answer().send("{")
+            try relay.answer().sendLine(line)
+            try relay.answer().end(nil)
+            relay.clock.settle()
+            #expect(post.isComplete && relay.model.generations.count == 1)
+        }
+    }
+
+    @Test func schemaThatCannotBeReadIsRefusedBeforeTheStore() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: #"{"type":"object","type":"array"}"#)
+        #expect(post.refusal?.code == .invalidRequest && post.refusal?.parameter == "format")
+        #expect(relay.database.transcript().isEmpty && relay.model.generations.isEmpty)
+    }
+
+    @Test func longAnswerIsCheckedWholeWithItsJournalledPart() throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi", format: #"{"type":"array","items":{"type":"string"}}"#)
+        try relay.answer().send("[\"\"")
+        for _ in 0..<40 {
+            try relay.answer().send(",\"" + String(repeating: "lorem ipsum ", count: 1_000) + "\"")
+            relay.clock.advance(by: .milliseconds(300))
+        }
+        try relay.answer().send("]")
+        try relay.answer().finish()
+        relay.clock.advance(by: .seconds(1))
+        #expect(post.isComplete && relay.model.generations.count == 1)
+    }
+
+    // MARK: - Failures
+
+    @Test func stopDuringTheRepairKeepsTheAnswer() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: schema)
+        try relay.complete("no")
+        _ = relay.stop(post)
+        relay.clock.settle()
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: no [cancelled]"])
+        #expect(try relay.answer(1).isCancelled)
+    }
+
+    @Test func repairThatFailsIsTheFlaggedAnswer() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: schema)
+        try relay.complete("no")
+        try relay.answer().fail(.rejected)
+        relay.clock.settle()
+        #expect(post.code == .model(.formViolated) && post.reader.text == "no")
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: no [failed]"])
+    }
+
+    @Test func replyOfAProcessThatDiesDuringTheRepairIsNotComplete() throws {
+        let relay = TestRelay()
+        let other = relay.otherProcess()
+        other.startJournal()
+        relay.startJournal()
+        let post = relay.post("Hi", onInterrupt: .regenerate, format: schema)
+        try relay.complete("no")
+        relay.clock.advance(by: .seconds(1))
+        let reader = try other.read(post)
+        relay.database.dead.insert(1)
+        other.adopt()
+        // The other process asks again with the same form, and may repair once.
+        #expect(try other.answer().request.passThrough.map(\.key) == ["format"])
+        try other.answer().send("no")
+        try other.answer().finish()
+        other.clock.advance(by: .seconds(1))
+        try other.answer().send(#"{"age":2}"#)
+        try other.answer().finish()
+        other.clock.advance(by: .seconds(1))
+        #expect(reader.isDone && reader.text == #"{"age":2}"#)
+        #expect(relay.database.transcript() == ["user: Hi", #"assistant: {"age":2} [complete]"#])
+    }
+}

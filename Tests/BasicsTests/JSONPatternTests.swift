@@ -38,6 +38,11 @@ import Testing
         #expect(JSONPattern(ArraySlice(groups.utf8)) == nil)
     }
 
+    @Test func categoryIsSearchedOnceHoweverOftenItIsNamed() throws {
+        let text = "[" + String(repeating: "\\p{L}\\P{N}", count: 300) + "]"
+        #expect(try #require(JSONPattern(ArraySlice(text.utf8))).sets.map(\.categories.count) == [2])
+    }
+
     @Test func searchEndsWithItsBudget() throws {
         let pattern = try #require(JSONPattern(ArraySlice("a*b".utf8)))
         var budget = 10

@@ -114,6 +114,72 @@ import Testing
         #expect(try violated(part, value).contains("cannot be checked"))
     }
 
+    // Loops over long texts that happen many times. A check of them ends for lack of steps, because each loop counts its length.
+    private static let costly: [(schema: String, value: String)] = {
+        let long = String(repeating: "x", count: 100_000)
+        let digits = String(repeating: "1", count: 100_000)
+        let many = Array(repeating: ##"{"$ref":"#/$defs/a"}"##, count: 40).joined(separator: ",")
+        func often(_ part: String) -> String { #"{"$defs":{"a":\#(part)},"allOf":[\#(many)]}"# }
+        return [
+            (often(#"{"type":"integer"}"#), digits + "e100000"), (often(#"{"maximum":1e200000}"#), digits + "0"),
+            (often(#"{"minLength":1}"#), "\"\(long)\""), (often(#"{"const":"\#(long)"}"#), "\"\(long)\""),
+            (often(#"{"required":["\#(long)"]}"#), #"{"\#(long)":1}"#),
+            (often(#"{"properties":{"\#(long)":true}}"#), #"{"\#(long)":1}"#),
+            (often(#"{"propertyNames":true}"#), #"{"\#(long)":1}"#),
+            (often(#"{"dependentRequired":{"\#(long)":[]}}"#), #"{"\#(long)":1}"#),
+            (often(#"{"dependentSchemas":{"\#(long)":true}}"#), #"{"\#(long)":1}"#),
+            (often(#"{"pattern":"^x"}"#), "\"\(long)\""), (often(#"{"uniqueItems":true}"#), "[\"\(long)\",1]"),
+        ]
+    }()
+
+    @Test(arguments: costly.indices) func loopOverALongTextCountsItsLength(index: Int) throws {
+        let sample = Self.costly[index]
+        let violation = try JSONSchema(Array(sample.schema.utf8)).violation(
+            of: Array(sample.value.utf8), steps: 100_000)
+        #expect(violation?.isForLackOfSteps == true)
+        #expect(violation?.sentence == "The answer takes too many steps, so that it cannot be checked.")
+    }
+
+    @Test func checkWithoutStepsSaysNothingElse() throws {
+        // Each of these would be violated, or fit, by the part that is not checked any more.
+        let parts = [
+            #"{"not":{"minLength":9}}"#, #"{"oneOf":[{"minLength":9},{"minLength":1}]}"#,
+            #"{"if":{"minLength":9},"else":false}"#,
+            #"{"anyOf":[{"minLength":9},{"minLength":8}]}"#,
+        ]
+        let value = Array("\"\(String(repeating: "x", count: 4))\"".utf8)
+        for part in parts {
+            let schema = try JSONSchema(Array(part.utf8))
+            let whole = schema.violation(of: value)
+            for steps in 0..<60 {
+                let violation = schema.violation(of: value, steps: steps)
+                #expect(violation == .tooManySteps || violation == whole, "\(part) \(steps)")
+            }
+            #expect(schema.violation(of: value, steps: 0) == .tooManySteps)
+        }
+    }
+
+    @Test func deepTreeIsChecked() throws {
+        let schema = ##"{"anyOf":[{"type":"string"},{"type":"array","items":{"$ref":"#"}}]}"##
+        let value = String(repeating: "[", count: 63) + "\"\"" + String(repeating: "]", count: 63)
+        #expect(try violated(schema, value) == "")
+    }
+
+    @Test func stepsOfAllPatternsHaveALimit() throws {
+        let names = (0..<200).map { "p\($0)" }
+        let members = names.map { #""\#($0)":{"pattern":"^a{4000}$"}"# }.joined(separator: ",")
+        let schema = try JSONSchema(Array(#"{"properties":{\#(members)}}"#.utf8))
+        #expect(schema.unchecked.count == JSONSchema.maximumUnchecked + 1)
+        let checked = names.count { schema.violation(of: Array(#"{"\#($0)":"a"}"#.utf8)) != nil }
+        #expect(checked == JSONSchema.maximumPatternSteps / 4_003)
+    }
+
+    @Test func reasonOfALongNumberIsShort() throws {
+        let bound = String(repeating: "9", count: 10_000)
+        let violation = try JSONSchema(Array(#"{"minimum":\#(bound)}"#.utf8)).violation(of: Array("1".utf8))
+        #expect(violation?.reason == "is less than \(bound.prefix(40))…e9960")
+    }
+
     @Test func patternsTakeALinearNumberOfSteps() throws {
         let long = "\"" + String(repeating: "a", count: 20_000) + "!\""
         #expect(try violated(#"{"pattern":"^(a+)+$"}"#, long) == "pattern")

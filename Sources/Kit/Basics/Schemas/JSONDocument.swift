@@ -3,7 +3,7 @@
 /// The time is linear in the text, but for the sorting of names. Recursion goes as deep as the text is nested, at most
 /// `JSONReader.maximumDepth`.
 struct JSONDocument: Sendable {
-    /// The reason why a text is no document.
+    /// The reason why a text is not a document.
     enum Problem: Error, Equatable {
         /// The text is not JSON in UTF-8.
         case json(JSONError)

@@ -24,13 +24,13 @@ struct JSONPattern: Sendable {
     let steps: [Step]
     let sets: [ScalarSet]
 
-    /// Reads an expression; `nil` if it is not supported.
-    init?(_ text: ArraySlice<UInt8>) {
+    /// Reads an expression; `nil` if it is not supported, or has more steps than allowed.
+    init?(_ text: ArraySlice<UInt8>, maximumSteps: Int = JSONPattern.maximumSteps) {
         guard text.count <= Self.maximumLength else { return nil }
         var parser = JSONPatternParser(text)
         guard let tree = parser.parse() else { return nil }
         var steps: [Step] = []
-        guard Self.append(tree, to: &steps) else { return nil }
+        guard Self.append(tree, to: &steps), steps.count < maximumSteps else { return nil }
         steps.append(.match)
         self.steps = steps
         sets = parser.sets
@@ -202,7 +202,8 @@ struct ScalarSet: Sendable {
     mutating func formUnion(_ other: ScalarSet) {
         guard other.isNegated else {
             ranges += other.ranges
-            categories += other.categories
+            // Each once, so that a search in them does not grow with the expression.
+            for one in other.categories where !categories.contains(where: { $0 == one }) { categories.append(one) }
             return
         }
         var first: UInt32 = 0

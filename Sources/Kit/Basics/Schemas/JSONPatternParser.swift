@@ -80,7 +80,7 @@ struct JSONPatternParser {
         return .repetition(part, least: least, most: most)
     }
 
-    /// Reads the counts behind `{`.
+    /// Reads the counts after `{`.
     private mutating func counts() -> (Int, Int?)? {
         guard let least = count() else { return nil }
         if take("}") { return (least, least) }

@@ -11,8 +11,12 @@ public struct JSONSchema: Sendable {
     public static let maximumText = 4 << 20
     /// The limit of the values in a checked text.
     public static let maximumTextValues = 262_144
-    /// The limit of the steps of a check: keywords of values, members, and states of patterns.
+    /// The limit of the steps of a check (`JSONSchemaCheck`).
     public static let maximumSteps = 10_000_000
+    /// The steps up to which a check may stay on an event loop: some milliseconds.
+    public static let quickSteps = 32_768
+    /// The limit of the steps of all patterns in a schema; each takes 24 bytes.
+    static let maximumPatternSteps = 131_072
     /// The limit of the schemas that apply inside each other at one place of a check.
     public static let maximumNesting = 256
     /// The number of unchecked keywords that are listed.
@@ -75,8 +79,8 @@ public struct JSONSchema: Sendable {
 
     /// The first violation in a JSON text; `nil` if it has the form of the schema.
     ///
-    /// The time is bounded by `maximumText` and `maximumSteps`: a text that takes more is a violation too, as it is not known to fit.
-    public func violation(of text: [UInt8]) -> JSONSchemaViolation? {
+    /// The time is bounded by `maximumText` and the steps: a text that takes more is a violation too, as it is not known to fit.
+    public func violation(of text: [UInt8], steps: Int = JSONSchema.maximumSteps) -> JSONSchemaViolation? {
         guard text.count <= Self.maximumText else {
             return JSONSchemaViolation("is longer than the \(Self.maximumText) bytes that are checked")
         }
@@ -86,7 +90,7 @@ public struct JSONSchema: Sendable {
         } catch {
             return JSONSchemaViolation(error.reason)
         }
-        var check = JSONSchemaCheck(self, of: document)
+        var check = JSONSchemaCheck(self, of: document, steps: steps)
         return check.violation()
     }
 }

@@ -1,4 +1,7 @@
 /// A check of one document against a schema. It counts its steps, and gives up beyond their limit.
+///
+/// A step is a keyword of a value, a member, a state of a pattern, or 16 bytes that are compared. Every loop over a size of the schema or of
+/// the document spends steps, so that the limit bounds the time.
 struct JSONSchemaCheck {
     /// A place that violates a keyword.
     struct Finding {
@@ -9,55 +12,61 @@ struct JSONSchemaCheck {
 
     private let schema: JSONSchema
     private let document: JSONDocument
-    private var steps = JSONSchema.maximumSteps
+    private var steps: Int
     private var nesting = 0
     /// The last place that did not fit. It is a violation only if the whole does not fit.
     private var finding: Finding?
-    /// Why the check gave up.
-    private var obstacle: String?
+    /// Why the check gave up. From then on nothing fits, and no result counts.
+    private var obstacle: JSONSchemaViolation?
 
-    init(_ schema: JSONSchema, of document: JSONDocument) {
+    init(_ schema: JSONSchema, of document: JSONDocument, steps: Int) {
         self.schema = schema
         self.document = document
+        self.steps = steps
     }
 
     /// The violation of the whole document; `nil` if it fits.
     mutating func violation() -> JSONSchemaViolation? {
         let isFit = fits(document.root, schema.root)
-        if let obstacle { return JSONSchemaViolation(obstacle) }
-        guard !isFit, let finding else { return nil }
+        if let obstacle { return obstacle }
+        guard !isFit else { return nil }
+        guard let finding else { return JSONSchemaViolation("does not fit") }
         return JSONSchemaViolation(
             finding.reason, keyword: finding.keyword,
             pointer: document.pointer(to: finding.node, limit: JSONSchemaViolation.maximumPointer))
     }
 
-    /// Whether a value fits a schema; `true` for all after the check has given up.
+    /// Whether a value fits a schema.
     private mutating func fits(_ node: Int, _ number: Int) -> Bool {
-        guard obstacle == nil else { return true }
+        guard obstacle == nil else { return false }
         guard nesting < JSONSchema.maximumNesting else {
-            obstacle = "needs more than \(JSONSchema.maximumNesting) nested schemas, so that it cannot be checked"
-            return true
+            obstacle = JSONSchemaViolation(
+                "needs more than \(JSONSchema.maximumNesting) nested schemas, so that it cannot be checked")
+            return false
         }
         nesting += 1
         defer { nesting -= 1 }
         for keyword in schema.schemas[number] {
-            spend(1)
-            guard fits(node, keyword) else { return false }
+            guard spend(1), fits(node, keyword) else { return false }
         }
         return true
     }
 
-    private mutating func spend(_ count: Int) {
+    /// Counts steps; `false` once they are used up.
+    private mutating func spend(_ count: Int) -> Bool {
+        guard obstacle == nil else { return false }
         steps -= count
-        if steps < 0, obstacle == nil {
-            obstacle = "takes more than \(JSONSchema.maximumSteps) steps, so that it cannot be checked"
-        }
+        guard steps < 0 else { return true }
+        obstacle = .tooManySteps
+        return false
     }
+
+    /// The steps of a failure, whose reason is a new text.
+    private static let failureSteps = 8
 
     /// Records a place that does not fit.
     private mutating func fail(_ node: Int, _ keyword: String, _ reason: @autoclosure () -> String) -> Bool {
-        // A check that has given up reports that.
-        if obstacle != nil { return true }
+        guard spend(Self.failureSteps) else { return false }
         finding = Finding(node: node, keyword: keyword, reason: reason())
         return false
     }
@@ -78,15 +87,16 @@ struct JSONSchemaCheck {
         case .all(let parts): return parts.allSatisfy { fits(node, $0) }
         case .any(let parts): return fits(node, anyOf: parts)
         case .one(let parts): return fits(node, oneOf: parts)
-        case .not(let part): return !fits(node, part) || fail(node, "not", "fits the schema of `not`")
+        case .not(let part): return !fits(node, part) ? obstacle == nil : fail(node, "not", "fits the schema of `not`")
         case .condition(let condition, let then, let other):
             let branch = fits(node, condition) ? then : other
-            return branch.map { fits(node, $0) } ?? true
+            return branch.map { fits(node, $0) } ?? (obstacle == nil)
         }
     }
 
     private mutating func fits(_ node: Int, types: [JSONType]) -> Bool {
         let kind = document.nodes[node].kind
+        guard kind != .number || spend(document.nodes[node].source.count / 16) else { return false }
         let isFit = types.contains { type in
             switch type {
             case .null: kind == .null
@@ -105,7 +115,7 @@ struct JSONSchemaCheck {
 
     private mutating func fits(_ node: Int, values: [[UInt8]], _ isConstant: Bool) -> Bool {
         let form = document.form(of: node)
-        spend(form.count / 16)
+        guard spend(form.count / 16) else { return false }
         let index = values[...].partition { $0.lexicographicallyPrecedes(form) }
         if index < values.count, values[index][...] == form { return true }
         return isConstant
@@ -114,8 +124,8 @@ struct JSONSchemaCheck {
     }
 
     private mutating func fits(_ node: Int, number keyword: JSONSchema.Keyword) -> Bool {
-        guard let number = document.number(of: node) else { return true }
-        spend(number.digits.count / 8)
+        guard document.nodes[node].kind == .number else { return true }
+        guard spend(document.nodes[node].source.count / 8), let number = document.number(of: node) else { return false }
         switch keyword {
         case .minimum(let bound, let isExclusive):
             guard isExclusive ? !(bound < number) : number < bound else { return true }
@@ -128,7 +138,7 @@ struct JSONSchemaCheck {
                 ? fail(node, "exclusiveMaximum", "is not less than \(bound)")
                 : fail(node, "maximum", "is greater than \(bound)")
         case .multiple(let divisor):
-            return number.isMultiple(of: divisor) || fail(node, "multipleOf", "is no multiple of \(divisor)")
+            return number.isMultiple(of: divisor) || fail(node, "multipleOf", "is not a multiple of \(divisor)")
         default: return true
         }
     }
@@ -138,7 +148,7 @@ struct JSONSchemaCheck {
         let text = document.string(of: node)
         switch keyword {
         case .lengths(let least, let most):
-            spend(text.count / 16)
+            guard spend(text.count / 16) else { return false }
             // Each Unicode scalar has one byte that does not continue another one.
             let count = text.count { $0 & 0xC0 != 0x80 }
             if count < least { return fail(node, "minLength", "has \(count) characters, fewer than \(least)") }
@@ -149,13 +159,13 @@ struct JSONSchemaCheck {
         }
     }
 
-    /// Whether a pattern is found; `true` if that takes too many steps.
+    /// Whether a pattern is found; `false` if that takes too many steps.
     private mutating func find(_ pattern: JSONPattern, in text: ArraySlice<UInt8>) -> Bool {
-        var budget = max(steps, 0)
-        let before = budget
+        // A search clears a mark for each state first.
+        guard spend(1 + pattern.steps.count / 64 + text.count / 16) else { return false }
+        var budget = steps
         let isFound = pattern.isFound(in: text, budget: &budget)
-        spend(isFound == nil ? before + 1 : before - budget)
-        return isFound ?? true
+        return spend(isFound == nil ? steps + 1 : steps - budget) && isFound == true
     }
 
     // MARK: - Several schemas
@@ -164,7 +174,8 @@ struct JSONSchemaCheck {
         var near: [Finding] = []
         for part in parts {
             if fits(node, part) { return true }
-            // A part for values of another type is no help to a reader.
+            guard obstacle == nil else { return false }
+            // A part for values of another type does not help a reader.
             if let finding, finding.node != node || finding.keyword != "type" { near.append(finding) }
         }
         let isFit = fail(node, "anyOf", "fits none of the \(parts.count) schemas of `anyOf`")
@@ -201,6 +212,7 @@ struct JSONSchemaCheck {
                 || fail(node, "maxItems", "has \(elements.count) elements, more than \(most)")
         case .contains(let part, let least, let most):
             let count = elements.count { fits(Int($0.value), part) }
+            guard obstacle == nil else { return false }
             if count < least {
                 return fail(node, "contains", "has \(count) elements of the form of `contains`, fewer than \(least)")
             }
@@ -214,9 +226,8 @@ struct JSONSchemaCheck {
     /// Equal elements are neighbours when they are sorted by their forms.
     private mutating func hasUniqueElements(_ node: Int) -> Bool {
         let elements = document.members(of: node)
-        spend(
-            (elements.count + document.form(of: node).count / 16) * (Int.bitWidth - elements.count.leadingZeroBitCount))
-        guard obstacle == nil else { return true }
+        let size = elements.count + document.form(of: node).count / 16
+        guard spend(size * (Int.bitWidth - elements.count.leadingZeroBitCount)) else { return false }
         let sorted = elements.sorted {
             document.form(of: Int($0.value)).lexicographicallyPrecedes(document.form(of: Int($1.value)))
         }
@@ -243,14 +254,14 @@ struct JSONSchemaCheck {
         case .required(let names): return has(names, node, "required")
         case .requiredWith(let requirements):
             return requirements.allSatisfy { requirement in
-                spend(1)
-                return document.member(requirement.name[...], of: node) == nil
-                    || has(requirement.others, node, "dependentRequired")
+                spendName(requirement.name)
+                    && (document.member(requirement.name[...], of: node) == nil
+                        || has(requirement.others, node, "dependentRequired"))
             }
         case .schemaWith(let schemas):
             return schemas.allSatisfy { named in
-                spend(1)
-                return document.member(named.name[...], of: node) == nil || fits(node, named.schema)
+                spendName(named.name)
+                    && (document.member(named.name[...], of: node) == nil || fits(node, named.schema))
             }
         case .names(let part): return members.allSatisfy { fitsName($0, of: node, part) }
         default: return true
@@ -258,15 +269,21 @@ struct JSONSchemaCheck {
     }
 
     private mutating func has(_ names: [[UInt8]], _ node: Int, _ keyword: String) -> Bool {
-        spend(names.count)
-        guard let missing = names.first(where: { document.member($0[...], of: node) == nil }) else { return true }
-        let name = String(decoding: missing.prefix(JSONSchemaViolation.maximumPointer), as: UTF8.self)
-        return fail(node, keyword, "lacks the member \"\(name)\"")
+        for name in names {
+            guard spendName(name) else { return false }
+            guard document.member(name[...], of: node) == nil else { continue }
+            let text = String(decoding: name.prefix(JSONSchemaViolation.maximumPointer), as: UTF8.self)
+            return fail(node, keyword, "lacks the member \"\(text)\"")
+        }
+        return true
     }
 
+    /// Counts the steps of a search for a name, which may compare it with a dozen others.
+    private mutating func spendName(_ name: some Collection<UInt8>) -> Bool { spend(1 + name.count / 8) }
+
     private mutating func fits(_ member: JSONDocument.Member, of node: Int, _ schemas: JSONSchema.Members) -> Bool {
-        spend(1)
         let name = document.name(of: member)
+        guard spendName(name) else { return false }
         var isKnown = false
         let index = schemas.named[...].partition { $0.name.lexicographicallyPrecedes(name) }
         if index < schemas.named.count, schemas.named[index].name[...] == name {
@@ -277,6 +294,7 @@ struct JSONSchemaCheck {
             isKnown = true
             guard fits(Int(member.value), schema) else { return false }
         }
+        guard obstacle == nil else { return false }
         guard !isKnown, let rest = schemas.rest, !fits(Int(member.value), rest) else { return true }
         guard case .never? = self.schema.schemas[rest].first else { return false }
         return fail(Int(member.value), "additionalProperties", "is not allowed: the schema has no member of this name")
@@ -284,11 +302,11 @@ struct JSONSchemaCheck {
 
     /// Whether the name of a member, as a string, fits a schema.
     private mutating func fitsName(_ member: JSONDocument.Member, of node: Int, _ part: Int) -> Bool {
+        guard spendName(document.name(of: member)), spend(Self.failureSteps) else { return false }
         var json = ByteBuffer()
         json.append(jsonString: Array(document.name(of: member)).readable)
         guard let name = try? JSONDocument(json.array, maximumValues: 1) else { return true }
-        var check = JSONSchemaCheck(schema, of: name)
-        check.steps = steps
+        var check = JSONSchemaCheck(schema, of: name, steps: steps)
         check.nesting = nesting
         let isFit = check.fits(name.root, part)
         steps = check.steps
@@ -298,8 +316,15 @@ struct JSONSchemaCheck {
 }
 
 extension JSONDecimal: CustomStringConvertible {
-    /// The number in digits; with an exponent if it is very large or small.
+    /// The number of digits from which on a description has the first ones only.
+    private static let describedDigits = 40
+
+    /// The number in digits; with an exponent if it is very large or small, and cut if it is very long.
     var description: String {
+        guard digits.count <= Self.describedDigits else {
+            let first = digits.prefix(Self.describedDigits).map { String($0) }.joined()
+            return "\(isNegative ? "-" : "")\(first)…e\(exponent + digits.count - Self.describedDigits)"
+        }
         let text = digits.map { String($0) }.joined()
         let sign = isNegative ? "-" : ""
         switch exponent {

@@ -19,6 +19,8 @@ struct JSONSchemaReader {
     private var numbers: [Int32]
     private var unchecked: [(node: Int, keyword: String)] = []
     private var uncheckedCount = 0
+    /// The steps that patterns may still have.
+    private var patternSteps = JSONSchema.maximumPatternSteps
     /// Whether a schema within the schema has an `$id`, so that references have other bases.
     var hasOtherBases = false
 
@@ -31,7 +33,7 @@ struct JSONSchemaReader {
         } catch {
             throw JSONSchemaError(error.reason)
         }
-        guard Self.isSchema(document.nodes[document.root]) else { throw JSONSchemaError("is no object") }
+        guard Self.isSchema(document.nodes[document.root]) else { throw JSONSchemaError("is not an object") }
         numbers = Array(repeating: -1, count: document.nodes.count)
     }
 
@@ -123,7 +125,7 @@ struct JSONSchemaReader {
         case "maxProperties": return document.count(of: value).map { [.memberCounts(least: 0, most: $0)] }
         case "pattern":
             guard document.nodes[value].kind == .string else { return nil }
-            return JSONPattern(document.string(of: value)).map { [.pattern($0)] }
+            return pattern(document.string(of: value)).map { [.pattern($0)] }
         case "uniqueItems": return document.boolean(of: value).map { $0 ? [.uniqueElements] : [] }
         case "required": return names(value).map { [.required($0)] }
         case "dependentRequired": return requirements(value).map { [.requiredWith($0)] }
@@ -144,6 +146,15 @@ struct JSONSchemaReader {
             return nil
         default: return []
         }
+    }
+
+    /// Reads a pattern, unless those of the schema have too many steps with it.
+    private mutating func pattern(_ text: ArraySlice<UInt8>) -> JSONPattern? {
+        guard let pattern = JSONPattern(text, maximumSteps: min(patternSteps, JSONPattern.maximumSteps)) else {
+            return nil
+        }
+        patternSteps -= pattern.steps.count
+        return pattern
     }
 
     private func types(_ value: Int) -> [JSONType]? {
@@ -230,7 +241,7 @@ struct JSONSchemaReader {
         if let value = document.member("patternProperties", of: node) {
             let schemas = namedSchemas(value) ?? []
             members.patterns = schemas.compactMap { named in
-                JSONPattern(named.name[...]).map { (pattern: $0, schema: named.schema) }
+                pattern(named.name[...]).map { (pattern: $0, schema: named.schema) }
             }
             if document.nodes[value].kind != .object || members.patterns.count < document.members(of: value).count {
                 isComplete = false

@@ -231,6 +231,33 @@ import Testing
         #expect(run.text == "true")
     }
 
+    @Test func repairByAnotherServerDoesNotContinueTheAnswer() {
+        // A continuation would join the answer with a second one.
+        for code in [ModelError.Code.busy, .failed] {
+            var run = ScriptedRun(continuing, continuing, schema: number)
+            run.send(half)
+            run.complete()
+            _ = run.transcript()
+            run.fail(code)
+            #expect(run.transcript().hasSuffix("fit 1, send, wait"))
+            run.send("2")
+            #expect(run.transcript() == "proceed, restart, wait")
+            run.complete()
+            #expect(run.transcript() == "answered, fits, complete")
+            #expect(run.text == "2")
+        }
+    }
+
+    @Test func repairThatBreaksOffIsContinued() {
+        var run = ScriptedRun(continuing, continuing, schema: #"{"type":"null"}"#)
+        run.send("true")
+        run.complete()
+        run.send(half)
+        _ = run.transcript()
+        run.fail(.failed)
+        #expect(run.transcript().contains("read, fit 1"))
+    }
+
     @Test func repairThatBreaksOffIsAFailureOfTheServer() {
         var run = ScriptedRun(plain, schema: #"{"type":"object"}"#)
         run.send("true")

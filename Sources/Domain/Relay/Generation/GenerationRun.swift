@@ -398,6 +398,8 @@ struct GenerationRun {
 
     private func failoverProgress(of content: ReplyPosition) -> FailoverPlan.Progress {
         guard content.total > 0 else { return .none }
+        // A complete answer that is to be repaired has no continuation.
+        if failures.value?.isRepairPending == true { return .other }
         return content.toolCalls == 0 && content.text >= ContinuationSeam.minimumOverlap ? .text : .other
     }
 }

@@ -6,6 +6,8 @@ public struct RelayLimits: Sendable, Equatable {
     public var rescueAttempts = 2
     /// Timeout of a reply whose model server is unreachable and may be restarting; zero disables the wait.
     public var restartWait: Duration = .seconds(30)
+    /// Whether a complete answer is checked against the form that its request asks for.
+    public var checksForms = true
     /// The longest `Retry-After` of a model server after which the reply asks it again.
     public var longestRetryAfter: Duration = .seconds(20)
     /// Replies of the process that may run or wait at one time.

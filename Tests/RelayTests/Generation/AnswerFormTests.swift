@@ -87,6 +87,65 @@ import Testing
         }
     }
 
+    @Test func checkThatTakesLongLeavesTheEventLoop() throws {
+        let relay = TestRelay()
+        // Both texts are short, and their product is not.
+        let post = relay.post("Hi", format: #"{"pattern":"^(a|aa|aaa)*b$"}"#)
+        try relay.complete("\"" + String(repeating: "a", count: 9_000) + "\"")
+        #expect(relay.clock.workSizes.count == 3 && relay.clock.workSizes.last == .max)
+        #expect(try relay.answer(1).prompts.last?.contains("does not match `pattern`") == true)
+        try relay.complete("\"aab\"")
+        #expect(post.isComplete && relay.clock.workSizes.count == 4 && relay.clock.workSizes[3] < 100)
+    }
+
+    @Test func answersAreNotCheckedIfTheOperatorSaysSo() throws {
+        var limits = RelayLimits()
+        limits.checksForms = false
+        let relay = TestRelay(limits)
+        let post = relay.post("Hi", format: schema)
+        try relay.complete("no")
+        #expect(post.isComplete && relay.model.generations.count == 1 && relay.clock.workSizes.isEmpty)
+        let other = relay.post("Hi", appID: "other", format: #"{"type":"object","type":"array"}"#)
+        try relay.complete("no")
+        #expect(other.isComplete)
+    }
+
+    @Test func promptWithoutAFormIsNotChecked() throws {
+        let relay = TestRelay()
+        for format in [nil, "null", "\"\"", "\"yaml\""] {
+            let post = relay.post("Hi", format: format)
+            try relay.complete("no")
+            #expect(post.isComplete)
+        }
+        #expect(relay.clock.workSizes.isEmpty)
+        #expect(relay.database.provenances.values.allSatisfy { $0.format == nil })
+    }
+
+    @Test func repairThatIsCutHasNoVerdict() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: schema)
+        try relay.complete("no")
+        try relay.answer().send("{")
+        try relay.answer().sendLine(
+            #"{"message":{"role":"assistant","content":""},"done":true,"done_reason":"length"}"#)
+        try relay.answer().end(nil)
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "{")
+        #expect(try #require(relay.database.provenances.values.first).format == nil)
+    }
+
+    @Test func repeatedRequestGetsTheRepairedReply() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", key: "k", format: schema)
+        try relay.complete("no")
+        let again = relay.post("Hi", key: "k", format: schema)
+        try relay.complete(#"{"age":1}"#)
+        #expect(again.id == post.id && again.reader.text == #"{"age":1}"# && relay.model.generations.count == 2)
+        let later = relay.post("Hi", key: "k", format: schema)
+        relay.clock.settle()
+        #expect(later.id == post.id && later.reader.text == #"{"age":1}"#)
+    }
+
     @Test func schemaThatCannotBeReadIsRefusedBeforeTheStore() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", format: #"{"type":"object","type":"array"}"#)
@@ -119,6 +178,19 @@ import Testing
         relay.clock.settle()
         #expect(relay.database.transcript() == ["user: Hi", "assistant: no [cancelled]"])
         #expect(try relay.answer(1).isCancelled)
+    }
+
+    @Test func textOfALastLineIsShownWithItsViolation() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: schema)
+        for _ in 0..<2 {
+            // The whole answer is in the last line, which readers get after the check only.
+            try relay.answer().sendLine(#"{"message":{"role":"assistant","content":"no"},"done":true}"#)
+            try relay.answer().end(nil)
+            relay.clock.settle()
+        }
+        #expect(post.code == .model(.formViolated) && post.reader.text == "no")
+        #expect(relay.database.transcript() == ["user: Hi", "assistant: no [failed]"])
     }
 
     @Test func repairThatFailsIsTheFlaggedAnswer() throws {

@@ -5,6 +5,8 @@ import Testing
 /// The time and the shards of a test. Blocks, tasks and alarms run only when the test calls `settle` or `advance`, on the thread of
 /// the test.
 final class ManualClock {
+    /// The sizes of the inputs on which work was done.
+    private(set) var workSizes: [Int] = []
     private var shards: [ManualShard] = []
     private(set) var now = Instant(nanoseconds: 1_000_000_000)
     private var alarms: [WeakAlarm] = []
@@ -70,7 +72,11 @@ final class ManualClock {
             run: { shard.run($0) },
             spawn: { body in Task(executorPreference: shard) { await body() } },
             now: { clock.value.now },
-            timeOfDay: { Int64(clock.value.now.nanoseconds) })
+            timeOfDay: { Int64(clock.value.now.nanoseconds) },
+            work: { size, work in
+                clock.value.workSizes.append(size)
+                work()
+            })
     }
 
     private struct WeakAlarm {

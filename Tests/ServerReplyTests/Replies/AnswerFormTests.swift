@@ -58,23 +58,64 @@ import Testing
         }
     }
 
-    @Test func doorGivesTheRepairedAnswer() async throws {
-        let upstream = try ScriptedUpstream { .answer([$0.number == 0 ? "no" : #"{"a":1}"#]) }
+    // MARK: - Doors
+
+    /// A door: the beginning of a body, and what only the end of a complete stream has.
+    private static let doors: [(path: String, body: String, end: String)] = {
+        let schema = #"{"type":"object","required":["a"]}"#
+        let messages = #""messages":[{"role":"user","content":"Hi"}]"#
+        return [
+            (
+                "/v1/chat/completions",
+                #"\#(messages),"response_format":{"type":"json_schema","json_schema":{"name":"a","schema":\#(schema)}}"#,
+                "[DONE]"
+            ),
+            (
+                "/v1/responses",
+                #""input":"Hi","text":{"format":{"type":"json_schema","name":"a","schema":\#(schema)}}"#,
+                "response.completed"
+            ),
+            (
+                "/v1/messages",
+                #"\#(messages),"max_tokens":99,"output_config":{"format":{"type":"json_schema","schema":\#(schema)}}"#,
+                "message_stop"
+            ),
+            ("/api/chat", #"\#(messages),"format":\#(schema)"#, #""done":true"#),
+            ("/api/generate", #""prompt":"Hi","format":\#(schema)"#, #""done":true"#),
+        ]
+    }()
+
+    private func post(_ index: Int, at stage: Stage, stream: Bool) throws -> HTTPExchange {
+        let door = Self.doors[index]
+        return try RawClient.post(
+            port: stage.port, door.path, json: #"{"model":"tiny",\#(door.body),"stream":\#(stream)}"#)
+    }
+
+    @Test(arguments: doors.indices) func doorGivesTheRepairedAnswer(index: Int) async throws {
+        let upstream = try ScriptedUpstream { .answer([$0.number == 0 ? "words" : #"{"a":1}"#]) }
         try await onStage(upstream: upstream.url) { stage in
-            let door = try RawClient.post(port: stage.port, "/v1/chat/completions", json: doorBody)
-            let choice = (door.json["choices"] as? [[String: Any]])?.first?["message"] as? [String: Any]
-            #expect(door.status == 200 && choice?["content"] as? String == #"{"a":1}"#)
+            let whole = try post(index, at: stage, stream: false)
+            #expect(whole.status == 200 && whole.text.contains(#"{\"a\":1}"#) && !whole.text.contains("words"))
         }
     }
 
-    @Test func streamOfADoorEndsWithAnErrorWhenItsAnswerIsRepaired() async throws {
-        let upstream = try ScriptedUpstream { .answer([$0.number == 0 ? "no" : #"{"a":1}"#]) }
+    @Test(arguments: doors.indices) func doorNamesAnAnswerWithoutItsForm(index: Int) async throws {
+        let upstream = try ScriptedUpstream.answering(["words"])
         try await onStage(upstream: upstream.url) { stage in
-            let streamed = doorBody.dropLast() + #","stream":true}"#
-            let door = try RawClient.post(port: stage.port, "/v1/chat/completions", json: String(streamed))
-            #expect(door.text.contains(#""code":"interrupted""#) && !door.text.contains("[DONE]"))
+            let whole = try post(index, at: stage, stream: false)
+            #expect(whole.status == 502 && whole.text.contains("does not have the form"))
+        }
+    }
+
+    /// A door cannot take back what it has streamed, so it never adds a second answer, and never presents the first one as complete.
+    @Test(arguments: doors.indices) func streamOfADoorEndsWithAnErrorWhenItsAnswerIsRepaired(index: Int) async throws {
+        let upstream = try ScriptedUpstream { .answer([$0.number == 0 ? "words" : #"{"a":1}"#]) }
+        try await onStage(upstream: upstream.url) { stage in
+            let stream = try post(index, at: stage, stream: true)
+            #expect(stream.text.contains("words") && stream.text.contains("The answer was interrupted, and restarts."))
+            #expect(!stream.text.contains(Self.doors[index].end) && !stream.text.contains(#"{\"a\":1}"#))
             // The reply is complete at its address.
-            let location = try #require(door["Location"])
+            let location = try #require(stream["Location"])
             #expect(Transcript(try stage.read(location)).text == #"{"a":1}"#)
         }
     }

@@ -43,15 +43,15 @@ enum AnswerForm: Sendable {
         var unchecked: [String] = []
     }
 
-    /// Checks an answer. A schema of a stored request that cannot be read is not checked.
-    func outcome(of answer: [UInt8]) -> Outcome {
+    /// Checks an answer with a number of steps. A schema of a stored request that cannot be read is not checked.
+    func outcome(of answer: [UInt8], steps: Int = JSONSchema.maximumSteps) -> Outcome {
         let text: [UInt8]
         switch self {
         case .object: text = Array(#"{"type":"object"}"#.utf8)
         case .schema(let schema): text = schema
         }
         guard let schema = try? JSONSchema(text) else { return Outcome(unchecked: ["…"]) }
-        return Outcome(violation: schema.violation(of: answer), unchecked: schema.unchecked)
+        return Outcome(violation: schema.violation(of: answer, steps: steps), unchecked: schema.unchecked)
     }
 
     // MARK: - The repair

@@ -56,7 +56,7 @@ final class ReplyGenerator {
         instructions = EncodedConversation(instructions: passThrough.instructions)
         replacesSystem = passThrough.replacesSystem
         targets = ModelTargets(for: reply.model, in: context.upstreams)
-        let form = AnswerForm(members)
+        let form = context.limits.checksForms ? AnswerForm(members) : nil
         run = GenerationRun(
             context.limits, isThinkingOptional: members.optionalThinking != nil, hasForm: form != nil)
         if let form { self.form = RarelyUsed(CheckedForm(form: form)) }
@@ -385,19 +385,30 @@ final class ReplyGenerator {
     /// The messages that ask for a repair of the answer; none before a violation.
     private var repair: EncodedConversation { form.value?.repair ?? EncodedConversation() }
 
-    /// Checks the form of the complete answer. One that was cut by its limit of tokens, and one with calls of tools, is no complete value.
+    /// Checks the form of the complete answer. One that was cut by its limit of tokens, and one with calls of tools, is not a whole value.
     private func check() async throws(RelayError) -> JSONSchemaViolation? {
-        guard var checked = form.value, reply.contentEnd.toolCalls == 0, !isCut else { return nil }
-        let text = try await reply.completeText()
-        let outcome = await context.scheduler.work(text.count + checked.form.size) { [form = checked.form] in
-            form.outcome(of: text)
+        guard var checked = form.value else { return nil }
+        guard reply.contentEnd.toolCalls == 0, !isCut else {
+            form.updateIfUsed { $0.outcome = nil }
+            return nil
         }
+        let text = try await reply.completeText()
+        let outcome = await self.outcome(of: text, checked.form)
         checked.outcome = outcome
         if let violation = outcome.violation, run.repaired == nil {
             checked.repair = checked.form.repair(of: text, after: violation)
         }
         form = RarelyUsed(checked)
         return outcome.violation
+    }
+
+    /// Checks a text. A check that takes long leaves the event loop, whatever the sizes of its text and of its schema are.
+    private func outcome(of text: [UInt8], _ form: AnswerForm) async -> AnswerForm.Outcome {
+        let quick = await context.scheduler.work(text.count + form.size) {
+            form.outcome(of: text, steps: JSONSchema.quickSteps)
+        }
+        guard quick.violation?.isForLackOfSteps == true else { return quick }
+        return await context.scheduler.work(.max) { form.outcome(of: text) }
     }
 
     /// Whether the last line says that the answer has reached its limit of tokens.

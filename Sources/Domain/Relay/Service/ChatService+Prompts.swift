@@ -15,7 +15,7 @@ extension ChatService {
         _ request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey? = nil, meter: Meter? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
         try refuseWhenStopping()
-        try await validateForm(of: request)
+        if limits.checksForms, let form = AnswerForm(request.passThrough) { try await validate(form) }
         let opening = try opening(of: request, in: conversation, key: key, meter: meter)
         let reservation: PromptReservation
         do throws(RelayError) {
@@ -43,8 +43,7 @@ extension ChatService {
     }
 
     /// Refuses a schema that cannot be read.
-    private func validateForm(of request: ChatRequest) async throws(RelayError) {
-        guard let form = AnswerForm(request.passThrough) else { return }
+    private func validate(_ form: AnswerForm) async throws(RelayError) {
         let result = await scheduler.work(form.size) { Result { () throws(RelayError) in try form.validate() } }
         try result.get()
     }

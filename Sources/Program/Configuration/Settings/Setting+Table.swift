@@ -192,6 +192,10 @@ extension Setting {
             .limit(
                 .upstreams, .count(0...100, of: "requests") { $0.relay.rescueAttempts = $1 }, "2",
                 "More requests for a reply that broke off: a model server continues or restarts it; 0 for none.")
+        case .checksForms:
+            .plain(
+                .upstreams, .flag { $0.relay.checksForms = $1 }, "1",
+                "Whether a complete answer is checked against `format`, and repaired once: [schemas.md](schemas.md).")
         case .upstreamRestartWait:
             .limit(
                 .upstreams, .duration(.zero ... .hours(1)) { $0.relay.restartWait = $1 }, "30s",

@@ -43,6 +43,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case answerLimit = "CHATTERD_ANSWER_LIMIT"
     case failoverAttempts = "CHATTERD_FAILOVER_ATTEMPTS"
     case rescueAttempts = "CHATTERD_RESCUE_ATTEMPTS"
+    case checksForms = "CHATTERD_CHECK_FORMAT"
     case upstreamRestartWait = "CHATTERD_UPSTREAM_RESTART_WAIT"
 
     case disconnectGrace = "CHATTERD_DISCONNECT_GRACE"

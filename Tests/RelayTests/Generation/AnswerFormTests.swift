@@ -39,14 +39,16 @@ import Testing
         #expect(provenance.parts.map(\.text) == [0..<9])
     }
 
-    @Test func secondViolationIsAnErrorBehindTheStoredText() throws {
+    @Test func secondViolationIsAnErrorAfterTheStoredText() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", format: schema)
         try relay.complete("no")
         try relay.complete("{}")
         #expect(post.code == .model(.formViolated) && post.isOver && relay.model.generations.count == 2)
         let error = try #require(post.reader.ends.first ?? nil)
-        #expect(error.message == #"The answer does not have the form of format. The answer lacks the member "age"."#)
+        #expect(
+            error.message
+                == #"The answer does not have the form that was asked for. The answer lacks the member "age"."#)
         #expect(error.detail == "keyword required")
         #expect(post.reader.text == "{}")
         #expect(relay.database.transcript() == ["user: Hi", "assistant: {} [failed]"])
@@ -165,6 +167,61 @@ import Testing
         try relay.answer().send("]")
         try relay.answer().finish()
         relay.clock.advance(by: .seconds(1))
+        #expect(post.isComplete && relay.model.generations.count == 1)
+    }
+
+    // MARK: - Calls of tools
+
+    private let tools =
+        #"[{"type":"function","function":{"name":"f","strict":true,"parameters":{"type":"object","properties":{"n":{"type":"integer"}}}}},"#
+        + #"{"type":"function","function":{"name":"g","parameters":{"required":["n"]}}}]"#
+
+    /// Answers with calls of tools, each a name with its arguments.
+    private func answer(_ relay: TestRelay, _ calls: (String, String)...) throws {
+        let list = calls.map { #"{"function":{"name":"\#($0)","arguments":\#($1)}}"# }.joined(separator: ",")
+        let answer = try relay.answer()
+        answer.sendLine(#"{"message":{"role":"assistant","content":"","tool_calls":[\#(list)]},"done":false}"#)
+        answer.finish()
+        relay.clock.settle()
+    }
+
+    @Test func callsOfAStrictToolAreRepairedOnce() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", tools: tools)
+        try answer(relay, ("g", #"{"n":1}"#), ("f", #"{"n":"one"}"#))
+        let repair = try relay.answer(1)
+        #expect(repair.prompts.count == 2 && repair.prompts[1].contains("/tool_calls/1/function/arguments/n is not"))
+        #expect(repair.prompts[1].contains(#""n":"one""#))
+        try answer(relay, ("f", #"{"n":1}"#))
+        #expect(post.isComplete && post.reader.resets == 1)
+        let provenance = try #require(relay.database.provenances.values.first)
+        #expect(
+            provenance.format.map { String(decoding: $0, as: UTF8.self) }
+                == #"{"fits":true,"repaired":{"pointer":"/tool_calls/1/function/arguments/n","keyword":"type"}}"#)
+    }
+
+    @Test func callsThatStillDoNotFitAreAnError() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", tools: tools)
+        try answer(relay, ("f", #"{"n":"one"}"#))
+        // A text that should be an object.
+        try answer(relay, ("f", #""n""#))
+        #expect(post.code == .model(.formViolated) && relay.model.generations.count == 2)
+    }
+
+    @Test func callsOfOtherToolsAreNotChecked() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", format: schema, tools: tools)
+        // The tool promises no form, and there is no tool of the other name.
+        try answer(relay, ("g", "{}"), ("h", "{}"))
+        #expect(post.isComplete && relay.model.generations.count == 1)
+        #expect(try #require(relay.database.provenances.values.first).format == nil)
+    }
+
+    @Test func textInPlaceOfCallsHasNoForm() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", tools: tools)
+        try relay.complete("no")
         #expect(post.isComplete && relay.model.generations.count == 1)
     }
 

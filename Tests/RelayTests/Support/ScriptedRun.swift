@@ -148,7 +148,7 @@ struct ScriptedRun {
                 actions.append(Self.text(for: verdict))
                 next(.judged)
             case .check:
-                let violation = form?.outcome(of: Array(text.utf8)).violation
+                let violation = form?.outcome(of: Array(text.utf8))?.violation
                 actions.append(violation.map { "violates \($0.keyword)" } ?? "fits")
                 next(.checked(violation))
             case .learn(let error):

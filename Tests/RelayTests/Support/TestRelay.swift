@@ -99,13 +99,15 @@ final class TestRelay {
     @discardableResult
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
-        onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil
+        onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil, tools: String? = nil
     ) -> SentPrompt {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
         request.onDisconnect = onDisconnect
         request.onInterrupt = onInterrupt
-        request.passThrough = format.map { [RawMember(key: "format", value: Array($0.utf8))] } ?? []
+        for case let (name, value?) in [("format", format), ("tools", tools)] {
+            request.passThrough.append(RawMember(key: name, value: Array(value.utf8)))
+        }
         let prompt = request
         let post = SentPrompt()
         run { service in

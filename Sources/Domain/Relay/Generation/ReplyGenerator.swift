@@ -56,10 +56,10 @@ final class ReplyGenerator {
         instructions = EncodedConversation(instructions: passThrough.instructions)
         replacesSystem = passThrough.replacesSystem
         targets = ModelTargets(for: reply.model, in: context.upstreams)
-        let form = context.limits.checksForms ? AnswerForm(members) : nil
+        let form = context.limits.checksForms ? CheckedForm(members) : nil
         run = GenerationRun(
             context.limits, isThinkingOptional: members.optionalThinking != nil, hasForm: form != nil)
-        if let form { self.form = RarelyUsed(CheckedForm(form: form)) }
+        if let form { self.form = RarelyUsed(form) }
         slot = ReplySlot(context.slots)
     }
 
@@ -385,30 +385,32 @@ final class ReplyGenerator {
     /// The messages that ask for a repair of the answer; none before a violation.
     private var repair: EncodedConversation { form.value?.repair ?? EncodedConversation() }
 
-    /// Checks the form of the complete answer. One that was cut by its limit of tokens, and one with calls of tools, is not a whole value.
+    /// Checks the form of the complete answer. One that was cut by its limit of tokens is not a whole value.
     private func check() async throws(RelayError) -> JSONSchemaViolation? {
-        guard var checked = form.value else { return nil }
-        guard reply.contentEnd.toolCalls == 0, !isCut else {
-            form.updateIfUsed { $0.outcome = nil }
+        let hasCalls = reply.contentEnd.toolCalls > 0
+        guard let form = form.value?.form(hasCalls: hasCalls), !isCut else {
+            self.form.updateIfUsed { $0.outcome = nil }
             return nil
         }
-        let text = try await reply.completeText()
-        let outcome = await self.outcome(of: text, checked.form)
-        checked.outcome = outcome
-        if let violation = outcome.violation, run.repaired == nil {
-            checked.repair = checked.form.repair(of: text, after: violation)
+        let content = try await reply.completeContent()
+        let answer = hasCalls ? content.toolCalls : content.text
+        let outcome = await self.outcome(of: answer, form)
+        self.form.updateIfUsed { checked in
+            checked.outcome = outcome
+            if let violation = outcome?.violation, run.repaired == nil {
+                checked.repair = form.repair(of: answer, after: violation)
+            }
         }
-        form = RarelyUsed(checked)
-        return outcome.violation
+        return outcome?.violation
     }
 
-    /// Checks a text. A check that takes long leaves the event loop, whatever the sizes of its text and of its schema are.
-    private func outcome(of text: [UInt8], _ form: AnswerForm) async -> AnswerForm.Outcome {
-        let quick = await context.scheduler.work(text.count + form.size) {
-            form.outcome(of: text, steps: JSONSchema.quickSteps)
+    /// Checks an answer. A check that takes long leaves the event loop, whatever the sizes of the answer and of its schema are.
+    private func outcome(of answer: [UInt8], _ form: AnswerForm) async -> AnswerForm.Outcome? {
+        let quick = await context.scheduler.work(answer.count + form.size) {
+            form.outcome(of: answer, steps: JSONSchema.quickSteps)
         }
-        guard quick.violation?.isForLackOfSteps == true else { return quick }
-        return await context.scheduler.work(.max) { form.outcome(of: text) }
+        guard quick?.violation?.isForLackOfSteps == true else { return quick }
+        return await context.scheduler.work(.max) { form.outcome(of: answer) }
     }
 
     /// Whether the last line says that the answer has reached its limit of tokens.

@@ -91,21 +91,15 @@ extension Reply {
             with: ClosingReply(
                 id: id, journalled: rest.start, text: rest.text, thinking: rest.thinking, toolCalls: rest.toolCalls,
                 ending: closing.ending, provenance: generator?.provenance ?? ReplyProvenance(),
-                history: await answered(with: rest, closing)))
+                history: await answered(closing)))
     }
 
-    /// The answer as the client sends it back, if the client keeps its history and the store has the part before `rest`.
-    private func answered(with rest: ReplyPage, _ closing: ClosingContent) async -> AnsweredHistory? {
-        guard let history = clientHistory, case .whole = closing else { return nil }
-        var answer = AnsweredHistory(history: history, text: rest.text, toolCalls: rest.toolCalls)
-        if rest.start.total > 0 {
-            guard let stored = try? await context.readWhole(record), stored.text.count >= rest.start.text,
-                stored.toolCalls.count >= rest.start.toolCalls
-            else { return nil }
-            answer.text = stored.text.prefix(rest.start.text) + rest.text
-            answer.toolCalls = stored.toolCalls.prefix(rest.start.toolCalls) + rest.toolCalls
+    /// The answer as the client sends it back, if the client keeps its history and the store has its journalled part.
+    private func answered(_ closing: ClosingContent) async -> AnsweredHistory? {
+        guard let history = clientHistory, case .whole = closing, let answer = try? await completeContent() else {
+            return nil
         }
-        return answer
+        return AnsweredHistory(history: history, text: answer.text, toolCalls: answer.toolCalls)
     }
 
     @inline(never)

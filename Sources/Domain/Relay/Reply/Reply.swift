@@ -162,13 +162,18 @@ public final class Reply: ReplySource, IndexedSetElement {
         return try await context.readWhole(record).text
     }
 
-    /// The text of an answer that is complete, with that of its last line, which readers do not have yet.
-    func completeText() async throws(RelayError) -> [UInt8] {
+    /// The text and the calls of an answer that is complete, with those of its last line, which readers do not have yet.
+    func completeContent() async throws(RelayError) -> (text: [UInt8], toolCalls: [UInt8]) {
         let rest = content.rest
-        guard rest.start.text > 0 else { return rest.text }
-        let stored = try await context.readWhole(record).text
-        guard stored.count >= rest.start.text else { throw .textLost }
-        return stored.prefix(rest.start.text) + rest.text
+        guard rest.start.total > 0 else { return (rest.text, rest.toolCalls) }
+        let stored = try await context.readWhole(record)
+        guard stored.text.count >= rest.start.text, stored.toolCalls.count >= rest.start.toolCalls else {
+            throw .textLost
+        }
+        return (
+            stored.text.prefix(rest.start.text) + rest.text,
+            stored.toolCalls.prefix(rest.start.toolCalls) + rest.toolCalls
+        )
     }
 
     /// Appends lines of the model, and sends them to the readers.

@@ -43,7 +43,8 @@ public final class Scheduler: Confinement {
     /// Stops the program unless the caller runs on the shard.
     public func preconditionCurrent() { check() }
 
-    /// Does work on an input of a size in bytes, elsewhere if it is long, and returns its value.
+    /// Does work on an input of a size in bytes, elsewhere if it is long, and returns its value. The size is `.max` if it does not tell how
+    /// long the work takes.
     func work<Value: Sendable>(_ size: Int, _ work: @escaping @Sendable () -> Value) async -> Value {
         let value = Lock<Value?>(nil)
         await doWork(size) {

@@ -12,7 +12,7 @@ public struct JSONSchema: Sendable {
     /// The limit of the values in a checked text.
     public static let maximumTextValues = 262_144
     /// The limit of the steps of a check (`JSONSchemaCheck`).
-    public static let maximumSteps = 10_000_000
+    public static let maximumSteps = 2_000_000
     /// The steps up to which a check may stay on an event loop: some milliseconds.
     public static let quickSteps = 32_768
     /// The limit of the steps of all patterns in a schema; each takes 24 bytes.

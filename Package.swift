@@ -18,6 +18,7 @@ let kit: Floor = [
 /// Conversations, their answers, and the APIs. Pure: no I/O and no clock.
 let domain: Floor = [
     "Identity": ["Basics"],
+    "Metrics": ["Basics"],
     "Chat": ["Basics", "Cryptography", "Identity"],
     "Relay": ["Basics", "Identity", "Chat"],
     "Dialects": ["Basics", "HTTP", "Cryptography", "Identity", "Chat", "Relay"],
@@ -60,7 +61,8 @@ let all = ["ServerTestSupport"]
 /// Tests, and what they import besides their target. Those of the whole program are five: a change compiles a part of them.
 let tests: Floor = [
     "Basics": [], "HTTP": [], "JSONLog": [], "Cryptography": ["Identity"], "Sockets": [], "HTTPServer": [],
-    "HTTPClient": [], "Postgres": [], "Identity": [], "Chat": [], "Relay": [], "Dialects": [], "ModelServers": [],
+    "HTTPClient": [], "Postgres": [], "Identity": [], "Metrics": [], "Chat": [], "Relay": [], "Dialects": [],
+    "ModelServers": [],
     "PostgresStore": ["Server"], "Configuration": [], "Page": [], "Command": [], "ChatterClient": [],
     "ChatterModels": ["MirrorModels"], "ChatterFoundationModels": [], "MacroExpansion": [], "Terminal": [],
     "ChatterMacros": ["MirrorModels"], "ChatterSwiftAI": ["SeedSamples"],

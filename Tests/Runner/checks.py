@@ -123,7 +123,7 @@ def schemas(run: Run) -> None:
 
 
 def clients(run: Run) -> None:
-    run.unittest(run.python("clients"), "clients.test_clients", "clients.test_resume", "clients.test_turns")
+    run.unittest(run.python("clients"), "clients.test_clients", "clients.test_metrics", "clients.test_resume", "clients.test_turns")
 
 
 def doors(run: Run) -> None:

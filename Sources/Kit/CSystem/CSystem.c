@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "CSystem.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sockios.h>
@@ -10,11 +11,13 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -180,6 +183,50 @@ int64_t csystem_descriptor_limit(void) {
     struct rlimit l;
     if (getrlimit(RLIMIT_NOFILE, &l) < 0) return -errno;
     return l.rlim_max > INT64_MAX ? INT64_MAX : (int64_t)l.rlim_max;
+}
+
+int64_t csystem_soft_descriptor_limit(void) {
+    struct rlimit l;
+    if (getrlimit(RLIMIT_NOFILE, &l) < 0) return -errno;
+    return l.rlim_cur > INT64_MAX ? INT64_MAX : (int64_t)l.rlim_cur;
+}
+
+int64_t csystem_open_descriptors(void) {
+    // Since Linux 6.2 the size of the directory is the number of its entries.
+    struct stat s;
+    if (stat("/proc/self/fd", &s) == 0 && s.st_size > 0) return s.st_size;
+    DIR *directory = opendir("/proc/self/fd");
+    if (!directory) return -1;
+    int64_t count = 0;
+    for (struct dirent *entry; (entry = readdir(directory));) count += entry->d_name[0] != '.';
+    closedir(directory);
+    // One of them was the directory's own.
+    return count - 1;
+}
+
+int64_t csystem_cpu_us(void) {
+    struct rusage u;
+    if (getrusage(RUSAGE_SELF, &u) < 0) return 0;
+    return ((int64_t)u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000 + u.ru_utime.tv_usec + u.ru_stime.tv_usec;
+}
+
+int64_t csystem_start_us(void) {
+    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    char text[1024];
+    ssize_t length = read(file, text, sizeof text - 1);
+    close(file);
+    if (length <= 0) return 0;
+    text[length] = 0;
+    // The name of the program ends with the last parenthesis and may contain anything. The start is the 20th field after it (proc(5)).
+    char *field = strrchr(text, ')');
+    for (int i = 0; field && i < 20; i++) field = strchr(field + 1, ' ');
+    if (!field) return 0;
+    int64_t ticks = strtoll(field, NULL, 10), rate = sysconf(_SC_CLK_TCK);
+    struct timespec now, boot;
+    if (rate <= 0 || clock_gettime(CLOCK_REALTIME, &now) < 0 || clock_gettime(CLOCK_BOOTTIME, &boot) < 0) return 0;
+    int64_t up = (int64_t)boot.tv_sec * 1000000 + boot.tv_nsec / 1000;
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000 - up + ticks * 1000000 / rate;
 }
 
 int64_t csystem_resident_bytes(void) {

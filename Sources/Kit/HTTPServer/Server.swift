@@ -76,6 +76,9 @@ public final class Server: Sendable {
         return port.address
     }
 
+    /// The number of open connections of all listeners. Safe on any thread.
+    public var connectionCount: Int { load.total }
+
     /// The addresses of the listeners, in the order of `listen`.
     public var boundAddresses: [SocketAddress] { listening.withLock { $0.addresses } }
 

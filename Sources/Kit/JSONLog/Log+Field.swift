@@ -7,6 +7,8 @@ extension Log {
         case appID(String)
         /// The name of a model server.
         case upstream(String)
+        /// The name of the model server that is asked next.
+        case next(String)
         /// The name of an issuer of tokens.
         case issuer(String)
         /// The name of a model.

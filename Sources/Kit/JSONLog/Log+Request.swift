@@ -18,6 +18,17 @@ extension Log {
         public var firstByte: Duration?
         /// Time from the first byte of the request to the last of the response.
         public var total: Duration
+        /// The model server that was asked last for the reply, if the request has one.
+        public var upstream: String?
+        /// The name of the model there.
+        public var model: String?
+        /// The tokens of the prompt and of the answer, as the model server counts them.
+        public var promptTokens: Int?
+        public var answerTokens: Int?
+        /// Time from the whole request to the first piece of the answer.
+        public var firstToken: Duration?
+        /// The number of requests to model servers.
+        public var attempts: Int?
         /// `ok`, or the code of the error.
         public var code: Word
 

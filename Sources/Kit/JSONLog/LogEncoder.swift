@@ -54,9 +54,38 @@ struct LogEncoder: Sendable {
         }
         buffer.append(",\"total_ms\":")
         append(milliseconds: request.total, to: &buffer)
+        appendReply(of: request, to: &buffer)
         buffer.append(",\"code\":")
         buffer.append(jsonString: request.code.text)
         buffer.append("}\n")
+    }
+
+    /// Appends what is known of the request's reply.
+    private func appendReply(of request: Log.Request, to buffer: inout ByteBuffer) {
+        if let upstream = request.upstream {
+            buffer.append(",\"upstream\":")
+            buffer.append(jsonString: Self.cut(upstream, to: Self.shortText))
+        }
+        if let model = request.model {
+            buffer.append(",\"model\":")
+            buffer.append(jsonString: Self.cut(model, to: Self.shortText))
+        }
+        if let tokens = request.promptTokens {
+            buffer.append(",\"prompt_tokens\":")
+            buffer.append(decimal: tokens)
+        }
+        if let tokens = request.answerTokens {
+            buffer.append(",\"answer_tokens\":")
+            buffer.append(decimal: tokens)
+        }
+        if let firstToken = request.firstToken {
+            buffer.append(",\"first_token_ms\":")
+            append(milliseconds: firstToken, to: &buffer)
+        }
+        if let attempts = request.attempts {
+            buffer.append(",\"attempts\":")
+            buffer.append(decimal: attempts)
+        }
     }
 
     /// Appends the line of an event.
@@ -87,6 +116,7 @@ struct LogEncoder: Sendable {
         case .id(let text): line.member("id", Self.cut(text, to: Self.shortText))
         case .appID(let text): line.member("app", shown(appID: text))
         case .upstream(let text): line.member("upstream", Self.cut(text, to: Self.shortText))
+        case .next(let text): line.member("next", Self.cut(text, to: Self.shortText))
         case .issuer(let text): line.member("issuer", Self.cut(text, to: Self.shortText))
         case .model(let text): line.member("model", Self.cut(text, to: Self.shortText))
         case .address(let text): line.member("address", Self.cut(text, to: Self.shortText))

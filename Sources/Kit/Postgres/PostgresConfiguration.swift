@@ -17,6 +17,8 @@ public struct PostgresConfiguration: Sendable {
     public var connectionTimeout: Duration = .seconds(2)
     /// Records what keeps the pool from storing. Pools of one process share it.
     public var health = PoolHealth()
+    /// Called on the shard when a batch ends, with the time since it came and its error. It must not block.
+    public var onBatchEnd: @Sendable (Duration, PostgresError?) -> Void = { _, _ in }
     /// Logs a failure or notice that reaches no caller: one line, without secrets or stored data.
     public var log: @Sendable (String) -> Void = { _ in }
 

@@ -108,7 +108,7 @@ public final class PostgresPool: @unchecked Sendable {
         onShard { pool in
             pool.isShuttingDown = true
             for batch in pool.waiting.removeAll() {
-                batch.fail(PostgresError(.shuttingDown, "the pool is shutting down", isSafeToRetry: true))
+                pool.fail(batch, PostgresError(.shuttingDown, "the pool is shutting down", isSafeToRetry: true))
             }
             for connection in pool.connections {
                 connection.giveUp()
@@ -127,13 +127,22 @@ public final class PostgresPool: @unchecked Sendable {
         }
     }
 
+    /// What the pool does at this moment; called on the shard.
+    public var figures: PoolFigures {
+        let busy = connections.count(where: { $0.load > 0 })
+        return PoolFigures(
+            busy: busy, idle: connections.count - busy, connecting: connecting, waiting: waiting.count)
+    }
+
     // MARK: - Batches
 
     private func submit(_ batch: Batch) {
+        batch.begun = now
         if isShuttingDown {
-            batch.fail(PostgresError(.shuttingDown, "the pool is shutting down", isSafeToRetry: true))
+            fail(batch, PostgresError(.shuttingDown, "the pool is shutting down", isSafeToRetry: true))
         } else if inFlightCount + waiting.count >= configuration.maximumWaiting {
-            batch.fail(
+            fail(
+                batch,
                 PostgresError(
                     .overloaded, "\(configuration.maximumWaiting) batches are waiting already", isSafeToRetry: true))
         } else {
@@ -154,7 +163,7 @@ public final class PostgresPool: @unchecked Sendable {
         let start = connections.isEmpty ? outageBegan ?? now : now
         batch.deadline = max(now, start + configuration.connectionTimeout)
         if batch.deadline <= now || isLeftToFallback {
-            batch.fail(outageError)
+            fail(batch, outageError)
             connectAsNeeded()
             return
         }
@@ -199,12 +208,18 @@ public final class PostgresPool: @unchecked Sendable {
             dispatch(batch)
         } else if let error = batch.error {
             health.failed(error)
-            batch.fail(error)
+            fail(batch, error)
         } else if batch.hasAllResults {
+            configuration.onBatchEnd(now - batch.begun, nil)
             batch.succeed()
         } else {
-            batch.fail(PostgresError(.other, "the server's answers do not match the queries"))
+            fail(batch, PostgresError(.other, "the server's answers do not match the queries"))
         }
+    }
+
+    private func fail(_ batch: Batch, _ error: PostgresError) {
+        configuration.onBatchEnd(now - batch.begun, error)
+        batch.fail(error)
     }
 
     /// Reports that a connection has read the server's answers. The connection calls this.
@@ -233,7 +248,7 @@ public final class PostgresPool: @unchecked Sendable {
                 : PostgresError(
                     .overloaded, "no connection was free within \(configuration.connectionTimeout)", isSafeToRetry: true
                 )
-            batch.fail(error)
+            fail(batch, error)
         }
         if let first = waiting.first {
             timeoutTimer?.set(at: first.deadline)
@@ -315,7 +330,7 @@ public final class PostgresPool: @unchecked Sendable {
         }
         retryTimer?.set(after: backoff.nextShortened())
         if isLeftToFallback {
-            for batch in waiting.removeAll() { batch.fail(outageError) }
+            for batch in waiting.removeAll() { fail(batch, outageError) }
         }
         // Batches that waited for this connection go behind the others.
         sendWaiting()
@@ -353,4 +368,14 @@ public final class PostgresPool: @unchecked Sendable {
         }
         shutdownContinuations = []
     }
+}
+
+/// The connections of a pool, and the batches that wait for one.
+public struct PoolFigures: Sendable, Equatable {
+    /// Connections that run batches.
+    public let busy: Int
+    public let idle: Int
+    /// Connections that are being opened.
+    public let connecting: Int
+    public let waiting: Int
 }

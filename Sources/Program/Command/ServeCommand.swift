@@ -115,6 +115,9 @@ struct ServeCommand: Sendable {
         for (index, address) in application.addresses.enumerated() {
             log.announce("listening on \(index == 0 ? "http" : "https")://\(address)")
         }
+        if let address = application.metricsAddress {
+            log.announce("metrics at http://\(address)/metrics")
+        }
         if isDevelopment, let address = application.addresses.first {
             log.announce(Self.invitation(address, model: Self.modelToTry(configuration.upstreams)))
             if self.configuration.upstreams.adminToken == nil, let token = configuration.upstreams.adminToken {

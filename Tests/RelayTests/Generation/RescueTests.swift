@@ -403,17 +403,3 @@ import Testing
         #expect(post.refusal?.code == .model(.modelNotFound) && post.id == nil)
     }
 }
-
-extension ScriptedModel {
-    /// The answer that the model was asked for last.
-    fileprivate var last: ScriptedGeneration {
-        get throws { try #require(generations.last) }
-    }
-}
-
-extension ScriptedGeneration {
-    fileprivate func complete(_ text: String) {
-        send(text)
-        finish()
-    }
-}

@@ -236,17 +236,3 @@ import Testing
         #expect(post.isOver && post.code == .shuttingDown && models[0].generations.count == 1)
     }
 }
-
-extension ScriptedModel {
-    /// The answer that the model was asked for last.
-    fileprivate var last: ScriptedGeneration {
-        get throws { try #require(generations.last) }
-    }
-}
-
-extension ScriptedGeneration {
-    fileprivate func complete(_ text: String) {
-        send(text)
-        finish()
-    }
-}

@@ -17,6 +17,11 @@ final class ScriptedModel: LanguageModel, @unchecked Sendable {
 
     func listModels() async throws(ModelError) -> [ModelDescription] { [] }
 
+    /// The answer that the model was asked for last.
+    var last: ScriptedGeneration {
+        get throws { try #require(generations.last) }
+    }
+
     /// Releases the replies, for tests that check for leaks.
     func forget() {
         generations = []
@@ -102,6 +107,12 @@ final class ScriptedGeneration: Generation {
             at: 0, doneReason: "stop", promptTokens: 1, answerTokens: 1, to: &line)
         deliver(line)
         end(nil)
+    }
+
+    /// Sends a text and the last line.
+    func complete(_ text: String) {
+        send(text)
+        finish()
     }
 
     func fail(_ code: ModelError.Code) {

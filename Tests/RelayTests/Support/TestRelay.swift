@@ -13,6 +13,8 @@ final class TestRelay {
     let board: TurnBoard
     let service: ChatService
     let directory: ReplyDirectory
+    /// What the service reports for the metrics and the log.
+    let observed = ObservedEvents()
     private(set) var journal: Journal?
     private let subscriptions = Subscriptions()
     private let limits: RelayLimits
@@ -59,7 +61,7 @@ final class TestRelay {
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(in: $0, using: &generator)
-            })
+            }, observe: { [observed] in observed.note($0) })
     }
 
     /// Another shard of the same process.

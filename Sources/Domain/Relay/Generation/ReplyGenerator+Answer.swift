@@ -21,6 +21,7 @@ extension ReplyGenerator: GenerationConsumer {
     }
 
     func generationEnded(_ generation: any Generation, error: ModelError?) {
+        failure = error?.code
         run.answerEnded(error)
         proceed()
     }
@@ -40,6 +41,7 @@ extension ReplyGenerator: GenerationConsumer {
         case .none: break
         case .proceed: proceed()
         case .cancel:
+            failure = .incomplete
             generation?.cancel()
             proceed()
         }
@@ -48,6 +50,13 @@ extension ReplyGenerator: GenerationConsumer {
     private func append(_ lines: LineRun) {
         if lines.isDone, lines.single != nil { run.lastLine = lines.bytes.array }
         reply.append(lines)
+        if awaitsFirstToken, !reply.isEmpty { noteFirstToken() }
+    }
+
+    @inline(never)
+    private func noteFirstToken() {
+        awaitsFirstToken = false
+        context.observe(.answered(reply.facts, reply.facts.answered(at: context.scheduler.now())))
     }
 
     /// Appends a line that was checked before, so that parsing it cannot fail.

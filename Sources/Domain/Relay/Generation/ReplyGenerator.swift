@@ -37,6 +37,14 @@ final class ReplyGenerator {
     /// Whether the current request has produced a line.
     var isAnswered = false
     var isPaused = false
+    /// Whether the reply waits for a slot.
+    private(set) var isInQueue = false
+    /// Whether the reply has no content yet.
+    var awaitsFirstToken = true
+    /// The error by which the current request ended; `nil` for a complete answer.
+    var failure: ModelError.Code?
+    /// How the last request ended.
+    private var outcome: RequestOutcome?
     /// Whether no task performs actions, because a server works.
     private var isWaiting = false
     /// Whether the request has messages of the system in the place of those that the history begins with.
@@ -251,10 +259,17 @@ final class ReplyGenerator {
     /// Waits for a slot of the server.
     private func enterQueue() async throws(RelayError) {
         guard let (queue, ticket) = slot.makeTicket(for: reply, at: target?.upstream.description) else { return }
-        defer { reply.isQueued(at: nil) }
+        let start = now
+        isInQueue = true
+        defer {
+            isInQueue = false
+            reply.isQueued(at: nil)
+        }
         do throws(RelayError) {
             let reply = Confined(reply, to: context.scheduler)
             try await queue.acquire(ticket, on: context.scheduler) { reply.value.isQueued(at: $0) }
+            self.reply.facts.waitedForSlot(now - start)
+            context.observe(.queued(upstream: ticket.upstream, now - start))
         } catch {
             slot.forget()
             throw error
@@ -345,6 +360,7 @@ final class ReplyGenerator {
         guard let target, let request = request.value else { return .removed }
         self.request = RarelyUsed()
         isAnswered = false
+        noteRequest(to: target)
         target.upstream.health.recordRequest(at: now)
         history?.reserveForRequest()
         let generation = target.upstream.model.generate(request, to: self)
@@ -355,11 +371,32 @@ final class ReplyGenerator {
         return .sent
     }
 
+    /// Records a request, and the failover if another one has failed before.
+    @inline(never)
+    private func noteRequest(to target: ModelTarget) {
+        let name = target.upstream.description.name
+        if let before = reply.facts.upstream, let outcome {
+            let phase: ReplyEvent.Phase =
+                run.text != nil ? .continued : !reply.isEmpty ? .restarted : before == name ? .retried : .before
+            context.observe(.failover(from: before, to: name, phase, outcome))
+        }
+        (failure, outcome) = (nil, nil)
+        reply.facts.asked(name, model: target.model, knownModel: context.upstreams.knownModel(of: target), at: now)
+    }
+
     // MARK: - After the request
+
+    /// Records the end of a request.
+    private func noteEnd(_ outcome: RequestOutcome) {
+        self.outcome = outcome
+        guard let upstream = reply.facts.upstream else { return }
+        context.observe(.requestEnded(upstream: upstream, outcome))
+    }
 
     private func judge(_ verdict: GenerationRun.Verdict) -> GenerationRun.Event {
         slot.release()
         generation = nil
+        noteEnd(run.cancellation == nil ? failure.map(RequestOutcome.failed) ?? .complete : .cancelled)
         guard let target else { return .judged }
         noteParts(of: target)
         let health = target.upstream.health
@@ -378,6 +415,7 @@ final class ReplyGenerator {
     private func abandon() -> GenerationRun.Event {
         generation?.cancel()
         target?.upstream.health.recordNoVerdict()
+        noteEnd(.cancelled)
         slot.release()
         return .abandoned
     }
@@ -450,6 +488,8 @@ final class ReplyGenerator {
         guard let target, var report = run.report else { return }
         // The line was checked when it arrived.
         let counts = run.lastLine.flatMap { try? AnswerLine($0.span) }
+        reply.facts.promptTokens = counts?.promptTokens
+        reply.facts.answerTokens = counts?.answerTokens
         context.estimates.note(
             counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
             for: reply.turn.conversation)

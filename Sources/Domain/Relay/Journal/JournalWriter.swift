@@ -28,6 +28,8 @@ final class JournalWriter {
     private let tick: Duration
     /// Whether flushes follow each other. Set from any thread.
     private let isRunning: Lock<Bool>
+    /// Read from any thread.
+    private let writtenAt: Lock<Instant>
     private var alarm: (any Alarm)?
     /// The delay of the next flush while the store is unavailable.
     private var backoff: Backoff
@@ -41,7 +43,7 @@ final class JournalWriter {
 
     init(
         services: [ChatServiceReference], home: Scheduler, store: any ConversationStore, board: TurnBoard,
-        directory: ReplyDirectory, tick: Duration, isRunning: Lock<Bool>
+        directory: ReplyDirectory, tick: Duration, isRunning: Lock<Bool>, writtenAt: Lock<Instant>
     ) {
         self.services = services
         self.home = home
@@ -50,6 +52,7 @@ final class JournalWriter {
         self.directory = directory
         self.tick = tick
         self.isRunning = isRunning
+        self.writtenAt = writtenAt
         backoff = Backoff(first: tick * 2, longest: max(tick, Self.longestPause))
     }
 
@@ -144,6 +147,7 @@ final class JournalWriter {
         let isUrgent = isUrgent && isWritten
         self.isUrgent = false
         guard isWritten else { return schedule(after: backoff.next()) }
+        writtenAt.withLock { $0 = home.now() }
         backoff.reset()
         if isUrgent {
             collect()

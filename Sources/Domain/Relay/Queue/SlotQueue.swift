@@ -54,6 +54,13 @@ public final class SlotQueue: Sendable {
         scheduler.run { [tickets] in tickets.value.configured = configured }
     }
 
+    /// The tickets of this process, by the names of the model servers.
+    public func figures() async -> [String: SlotFigures] {
+        await withCheckedContinuation { continuation in
+            scheduler.run { [tickets] in continuation.resume(returning: tickets.value.figures) }
+        }
+    }
+
     /// Waits for a slot.
     ///
     /// - Parameters:
@@ -86,4 +93,14 @@ public final class SlotQueue: Sendable {
     public func end() {
         scheduler.run { [tickets] in tickets.value.end() }
     }
+}
+
+/// The tickets of a process for one model server.
+public struct SlotFigures: Sendable, Equatable {
+    /// Those that have a slot.
+    public var used = 0
+    /// Those that wait for one.
+    public var waiting = 0
+
+    public init() {}
 }

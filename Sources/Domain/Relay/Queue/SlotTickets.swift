@@ -85,6 +85,18 @@ final class SlotTickets {
         }
     }
 
+    /// The tickets by the names of their model servers.
+    var figures: [String: SlotFigures] {
+        waiters.values.reduce(into: [:]) { figures, waiter in
+            guard waiter.isEntered else { return }
+            if waiter.isWaiting {
+                figures[waiter.ticket.upstream, default: SlotFigures()].waiting += 1
+            } else {
+                figures[waiter.ticket.upstream, default: SlotFigures()].used += 1
+            }
+        }
+    }
+
     private func slotCount(of upstream: String) -> Int? { configured[upstream] ?? slots[upstream] }
 
     private func withCurrentSlots(_ ticket: SlotTicket) -> SlotTicket {

@@ -20,11 +20,11 @@ extension Reply {
         switch failure.code {
         case .interrupted:
             // Another process has closed or adopted the row, or the row is gone.
-            handOver()
+            handOver(.left(facts, .fenced))
         case .conversationReplaced:
-            leave(failure)
+            leave(failure, .replaced)
         default:
-            guard await !isLeftToOthers(after: failure) else { return leave(failure) }
+            guard await !isLeftToOthers(after: failure) else { return leave(failure, .handedOver) }
             await close(with: ReplyEnding(failure, model: model, at: context.scheduler.timeOfDay()))
         }
     }
@@ -56,10 +56,12 @@ extension Reply {
                 case .interrupted where isRestartUnconfirmed && !mustConfirmRestart:
                     // The store may have restarted the reply. It closes only the next attempt then.
                     mustConfirmRestart = true
-                case .interrupted: return handOver()
-                case .conversationReplaced: return leave(error)
+                case .interrupted: return handOver(.left(facts, .fenced))
+                case .conversationReplaced: return leave(error, .replaced)
                 case .storeUnavailable:
-                    guard !context.isStopping else { return leave(unconfirmed(ending, error)) }
+                    guard !context.isStopping else {
+                        return leave(unconfirmed(ending, error), .unconfirmed)
+                    }
                     let now = clock.now()
                     if now >= deadline {
                         sendAway(unconfirmed(ending, error))
@@ -70,7 +72,7 @@ extension Reply {
                 default:
                     let now = context.scheduler.timeOfDay()
                     guard let less = content.reduced(after: error, model: model, at: now) else {
-                        return leave(refused(error))
+                        return leave(refused(error), .unconfirmed)
                     }
                     content = less
                 }
@@ -106,7 +108,7 @@ extension Reply {
     private func confirm(_ closing: ClosingContent) {
         if case .ending = closing, !isEmpty {
             // The readers have more text than the store.
-            handOver()
+            handOver(.ended(facts, closing.ending))
         } else {
             announce(closing.ending)
         }
@@ -120,6 +122,7 @@ extension Reply {
         let isHidden = ending.state != .complete && content.visible != content.end
         content.showAll()
         phase = .ended(ending)
+        context.observe(.ended(facts, ending))
         for subscription in audience.members.elements {
             if isHidden {
                 subscription.fallBehind()
@@ -133,9 +136,9 @@ extension Reply {
 
     /// Ends the reply in this process without an end. Its readers get an error, and resume later or elsewhere.
     @inline(never)
-    func leave(_ error: RelayError) {
+    func leave(_ error: RelayError, _ departure: ReplyEvent.Departure) {
         sendAway(error)
-        handOver()
+        handOver(.left(facts, departure))
     }
 
     /// Makes the readers read from the store, because this process no longer determines the reply.
@@ -143,7 +146,8 @@ extension Reply {
     /// They get the missing text, and the end as soon as the row is closed. They get a `reset` first if they have more text than
     /// the store, or another attempt.
     @inline(never)
-    private func handOver() {
+    private func handOver(_ event: ReplyEvent) {
+        context.observe(event)
         finish()
         var follower: ReplyFollower?
         if audience.count > 0 {

@@ -30,6 +30,8 @@ public final class Reply: ReplySource, IndexedSetElement {
         case handedOver(ReplyFollower?)
     }
 
+    /// What the metrics and the log need of the reply.
+    public let facts: ReplyFacts
     private let rareQuota: RarelyUsed<Quota>
     let context: ReplyContext
     private(set) var attempt: Int
@@ -73,7 +75,10 @@ public final class Reply: ReplySource, IndexedSetElement {
     /// Whether the store may have restarted the reply without a confirmation.
     private(set) var isRestartUnconfirmed = false
 
-    init(_ turn: OpenTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, context: ReplyContext) {
+    init(
+        _ turn: OpenTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, context: ReplyContext,
+        acceptedAt: Instant
+    ) {
         id = turn.id
         self.turn = turn.turn
         model = turn.model
@@ -85,6 +90,7 @@ public final class Reply: ReplySource, IndexedSetElement {
         content = ReplyContent(attempt: turn.attempt)
         earlier = EarlierTurns(before: turn, passThrough: passThrough, context: context)
         startedAt = context.scheduler.now()
+        facts = ReplyFacts(acceptedAt: acceptedAt)
         ownerCheckedAt = startedAt
         lines = ReplyLines(model: turn.model, createdAt: context.scheduler.timeOfDay())
     }
@@ -108,6 +114,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     public func begin() async {
         await run { [self] () async throws(RelayError) in
             let history = try await waitForEarlierTurns()
+            facts.waitedForTurns(context.scheduler.now() - startedAt)
             let generator = ReplyGenerator(of: self, passThrough: passThrough, context: context)
             self.generator = generator
             phase = .generating(generator)
@@ -180,6 +187,7 @@ public final class Reply: ReplySource, IndexedSetElement {
     func append(_ lines: LineRun) {
         var textEnds = InlineArray<64, Int>(repeating: 0)
         content.append(lines, textEnds: &textEnds)
+        context.pieces &+= lines.count
         guard !lines.isDone else { return }
         if !isDirty {
             context.onDirty(self)

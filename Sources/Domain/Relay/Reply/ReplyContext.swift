@@ -19,6 +19,10 @@ final class ReplyContext {
     /// Whether running replies end because the process stops.
     var isEnding = false
 
+    /// Called for the metrics and the log.
+    var observe: (ReplyEvent) -> Void = { _ in }
+    /// The pieces of answers that have arrived.
+    var pieces = 0
     /// Called when a reply has content that is not in the journal.
     var onDirty: (Reply) -> Void = { _ in }
     /// Called when a reply has so much of it that the journal must not wait for its tick.

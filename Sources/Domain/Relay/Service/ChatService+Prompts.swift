@@ -15,6 +15,7 @@ extension ChatService {
         _ request: ChatRequest, in conversation: ConversationKey, key: IdempotencyKey? = nil, meter: Meter? = nil
     ) async throws(RelayError) -> AcceptedPrompt {
         try refuseWhenStopping()
+        let acceptedAt = scheduler.now()
         if limits.checksForms, let form = AnswerForm(request.passThrough) { try await validate(form) }
         let opening = try opening(of: request, in: conversation, key: key, meter: meter)
         let reservation: PromptReservation
@@ -30,7 +31,7 @@ extension ChatService {
         do throws(RelayError) {
             switch try await open(opening) {
             case .opened(let turn, let history, let quota):
-                return .started(begin(turn, with: history, quota, of: opening, for: request))
+                return .started(begin(turn, with: history, quota, of: opening, for: request, at: acceptedAt))
             case .known(let id):
                 let prompt = try await existingPrompt(id)
                 cancel(reservation)
@@ -90,14 +91,17 @@ extension ChatService {
     /// Begins the reply of an opened turn.
     @inline(never)
     private func begin(
-        _ turn: Turn, with history: TurnHistory, _ quota: Quota?, of opening: NewTurn, for request: ChatRequest
+        _ turn: Turn, with history: TurnHistory, _ quota: Quota?, of opening: NewTurn, for request: ChatRequest,
+        at acceptedAt: Instant
     ) -> Reply {
         board.open(turn, for: opening.id, key: opening.key?.text)
         if opening.whenBusy == .stop || opening.whenBusy == .replace { stopEarlier(than: turn) }
         var opened = OpenTurn(
             turn: turn, id: opening.id, model: request.model, options: [], attempt: 1, history: history)
         opened.quota = quota
-        return begin(opened, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect))
+        return begin(
+            opened, as: .prompt, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect),
+            acceptedAt: acceptedAt)
     }
 
     /// Stops the earlier replies of a conversation that this process generates. The store has signalled all others.
@@ -122,6 +126,7 @@ extension ChatService {
         meter: Meter? = nil
     ) async throws(RelayError) -> Reply {
         try refuseWhenStopping()
+        let acceptedAt = scheduler.now()
         let reservation = try await reserve(in: reply.turn.conversation, model: model ?? reply.model)
         let id = makeID(Partition(of: reply.turn.conversation.owner))
         do throws(RelayError) {
@@ -132,7 +137,8 @@ extension ChatService {
                 meter: meter)
             let members = Self.members(of: turn)
             board.open(turn.turn, for: turn.id)
-            return begin(turn, passThrough: members, onDisconnect: policy(onDisconnect))
+            return begin(
+                turn, as: .another, passThrough: members, onDisconnect: policy(onDisconnect), acceptedAt: acceptedAt)
         } catch {
             abandon(reservation, of: id, onDisconnect: onDisconnect, after: error)
             throw error
@@ -159,7 +165,7 @@ extension ChatService {
         }
         for turn in adopted {
             claimed[turn.id] = nil
-            let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: .finish)
+            let reply = begin(turn, as: .adopted, passThrough: Self.members(of: turn), onDisconnect: .finish)
             scheduler.spawn(with: reply) { await $0.begin() }
         }
     }

@@ -65,7 +65,8 @@ extension ChatService {
             if opening.hasKey {
                 if let turn = try await store.openedTurn(opening.id, in: opening.conversation) {
                     board.open(turn.turn, for: turn.id)
-                    let reply = begin(turn, passThrough: Self.members(of: turn), onDisconnect: opening.onDisconnect)
+                    let reply = begin(
+                        turn, as: .prompt, passThrough: Self.members(of: turn), onDisconnect: opening.onDisconnect)
                     if runs {
                         scheduler.spawn(with: reply) { await $0.begin() }
                     }

@@ -19,6 +19,7 @@ public final class ChatService {
     public var journal: Journal?
 
     let makeID: (Partition) -> ReplyID
+    private let observe: (ReplyEvent) -> Void
     var isStopping: Bool { context.isStopping }
     /// The replies that this shard generates.
     private var replies: [ReplyID: Reply] = [:]
@@ -33,11 +34,13 @@ public final class ChatService {
     var followers: [ReplyID: ReplyFollower] = [:]
 
     /// Creates the service of a shard. All shards of a process share queue, estimates, board and directory.
+    ///
+    /// - Parameter observe: gets what happens to replies, for metrics and the log.
     public init(
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil,
         estimates: TokenEstimates = TokenEstimates(),
         limits: RelayLimits, board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler,
-        makeID: @escaping (Partition) -> ReplyID
+        makeID: @escaping (Partition) -> ReplyID, observe: @escaping (ReplyEvent) -> Void = { _ in }
     ) {
         self.store = store
         self.upstreams = upstreams
@@ -48,6 +51,7 @@ public final class ChatService {
         self.directory = directory
         self.scheduler = scheduler
         self.makeID = makeID
+        self.observe = observe
     }
 
     /// The service for other shards.
@@ -65,19 +69,27 @@ public final class ChatService {
             resolveUnconfirmed: { [unowned self] conversation async throws(RelayError) in
                 try await resolveUnconfirmed(of: conversation)
             })
+        context.observe = observe
         context.onDirty = { [unowned self] in dirty.insert($0) }
         context.onFinished = { [unowned self] in finish($0) }
         context.flushJournal = { [unowned self] in journal?.flushNow() }
         return context
     }
 
+    /// Makes the reply of an open turn.
+    ///
+    /// - Parameter acceptedAt: when the whole request was here; `nil` for now.
     func begin(
-        _ turn: OpenTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy
+        _ turn: OpenTurn, as origin: ReplyEvent.Origin, passThrough: [RawMember], onDisconnect: DisconnectPolicy,
+        acceptedAt: Instant? = nil
     ) -> Reply {
-        let reply = Reply(turn, passThrough: passThrough, onDisconnect: onDisconnect, context: context)
+        let reply = Reply(
+            turn, passThrough: passThrough, onDisconnect: onDisconnect, context: context,
+            acceptedAt: acceptedAt ?? scheduler.now())
+        observe(.began(origin))
         replies[reply.id] = reply
         directory.enter(reply.id, reference)
-        journal?.begin()
+        journal?.begin(at: reply.startedAt)
         if context.isEnding {
             // `endReplies` ran while this turn was being opened.
             reply.stop()
@@ -93,6 +105,9 @@ public final class ChatService {
         directory.remove(reply.id, reference)
         board.close(reply.turn, for: reply.id)
     }
+
+    /// The replies that this shard generates.
+    var runningReplies: some Collection<Reply> { replies.values }
 
     /// The reply with this id, if this shard generates it.
     func reply(_ id: ReplyID) -> Reply? { replies[id] }

@@ -197,6 +197,15 @@ public final class UpstreamDirectory {
         return openServers(for: name).map { ModelTarget($0.upstream, model: name) }
     }
 
+    /// The name of a model for metrics: that of a model which its server is configured for or lists, else `other`. A client may choose any
+    /// other name.
+    func knownModel(of target: ModelTarget) -> String {
+        let isKnown =
+            byServer[target.upstream.description.name]?.names.hasModel(target.model) == true
+            || open.contains { $0.upstream === target.upstream && $0.lists(target.model) }
+        return isKnown ? target.model : "other"
+    }
+
     /// The error if no server can be asked for a model: `unavailable` if an unusable server is configured for it, `modelNotFound`
     /// otherwise.
     public func refusal(of name: String) -> ModelError {

@@ -63,6 +63,11 @@ public final class UpstreamHealth: Sendable {
         }
     }
 
+    /// The time for which the server still cools down; zero for one that does not.
+    public func cooldown(at now: Instant) -> Duration {
+        record.withLock { record in record.coolsUntil.map { max(.zero, $0 - now) } ?? .zero }
+    }
+
     /// Whether the server is asked after all others, because it cools down or another reply is trying it.
     func isCoolingDown(at now: Instant) -> Bool {
         record.withLock { record in
@@ -72,7 +77,7 @@ public final class UpstreamHealth: Sendable {
     }
 
     /// The number of running requests of this process.
-    var running: Int { record.withLock(\.running) }
+    public var running: Int { record.withLock(\.running) }
 
     /// Records the start of a request; `recordAnswer`, `recordFailure` or `recordNoVerdict` follows.
     func recordRequest(at now: Instant) {

@@ -42,6 +42,11 @@ public struct UpstreamNames: Sendable, Equatable {
     /// Whether a model or an alias has this name.
     func lists(_ name: String) -> Bool { aliases[name] != nil || models.contains(name) }
 
+    /// Whether the server is configured for a model, by its name there.
+    func hasModel(_ model: String) -> Bool {
+        models.contains(model) || aliases.values.contains { $0 == model }
+    }
+
     /// The model behind `server/`; `nil` if the server is not configured for it.
     func model(behindSlash rest: String) -> String? {
         if let model = aliases[rest] { return model }

@@ -22,6 +22,7 @@
         private let resident: Atomic<Int>
         /// Bytes reserved since the last measurement.
         private let unmeasured = Atomic<Int>(0)
+        private let refused = Lock<[MemoryUse: Int]>([:])
 
         /// Creates a budget of `limit` bytes. The initializer calls `measure` at once, before the process serves requests.
         public init(limit: Int, measure: @escaping Measure = { 0 }) {
@@ -68,6 +69,9 @@
             return max(0, measured - base - reservedBytes)
         }
 
+        /// The number of reservations that had no room, by their use.
+        public var refusals: [MemoryUse: Int] { refused.withLock { $0 } }
+
         /// Sentence for the client, naming the limit.
         public var refusal: String {
             "The memory budget of the server (CHATTERD_MEMORY, \(limit / 1_048_576) MiB) is used up, or the app has its share of it. "
@@ -76,7 +80,13 @@
 
         /// Counts `count` bytes for a reservation that has `total` bytes afterwards, if the share for that size and the account have room.
         func admit(_ count: Int, for use: MemoryUse, of total: Int, _ account: MemoryAccount?) -> Bool {
-            guard count > 0 else { return true }
+            guard count > 0, !take(count, for: use, of: total, account) else { return true }
+            refused.withLock { $0[use, default: 0] += 1 }
+            return false
+        }
+
+        /// Counts the bytes, unless the share or the account has no room.
+        private func take(_ count: Int, for use: MemoryUse, of total: Int, _ account: MemoryAccount?) -> Bool {
             guard account?.hasRoom(for: count, for: use, of: total) ?? true else { return false }
             var share = use.share(of: limit, for: total)
             if use == .body, account?.hasLittle(with: count) ?? false {

@@ -73,5 +73,13 @@ void csystem_trim_allocator(void);
 char *const *csystem_environment(void);
 /// The hard limit of open descriptors.
 int64_t csystem_descriptor_limit(void);
+/// The soft limit of open descriptors.
+int64_t csystem_soft_descriptor_limit(void);
+/// The number of open descriptors of the process; -1 if the system does not report it.
+int64_t csystem_open_descriptors(void);
+/// The CPU time of the process in microseconds, user and system.
+int64_t csystem_cpu_us(void);
+/// When the process began, in microseconds since 1970; 0 if the system does not report it.
+int64_t csystem_start_us(void);
 
 #endif

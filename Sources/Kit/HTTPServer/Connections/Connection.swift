@@ -91,7 +91,11 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
             timer?.set(at: now + .milliseconds(10))
             return
         }
-        perform(state.deadlinePassed(sent: tcp?.sentCount ?? 0, at: now))
+        let action = state.deadlinePassed(sent: tcp?.sentCount ?? 0, at: now)
+        if action == .abort {
+            exchange?.record.cut = .stalled
+        }
+        perform(action)
         setTimer()
     }
 
@@ -140,8 +144,9 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
     }
 
     /// Closes the connection with a reset, at any time.
-    func cutOff(_ outcome: ExchangeRecord.Outcome) {
+    func cutOff(_ outcome: ExchangeRecord.Outcome, as cut: ExchangeRecord.Cut? = nil) {
         guard state.phase != .closed else { return }
+        exchange?.record.cut = cut
         _ = state.abort()
         tcp?.abort()
         leave(outcome)
@@ -404,7 +409,7 @@ final class Connection: TCPStreamDelegate, IndexedSetElement {
     func reserveOutput() -> Bool {
         guard let tcp else { return true }
         guard outputMemory.cover(tcp.unsentCount, in: group.memory) else {
-            cutOff(.clientGone)
+            cutOff(.clientGone, as: .memory)
             return false
         }
         return true

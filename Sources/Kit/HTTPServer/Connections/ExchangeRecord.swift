@@ -14,6 +14,16 @@ public struct ExchangeRecord: Sendable {
         case refused(String)
     }
 
+    /// Why the server disconnected a client that read too slowly.
+    public enum Cut: String, Sendable, CaseIterable {
+        /// The system accepted no byte for too long.
+        case stalled
+        /// Too many bytes waited for the client.
+        case unsent
+        /// The memory budget had no room for the bytes that waited.
+        case memory
+    }
+
     /// The id of the request, from the client or from the server.
     public let id: String
     /// The method; `nil` if the request was too broken to have one.
@@ -32,11 +42,18 @@ public struct ExchangeRecord: Sendable {
     public internal(set) var total = Duration.zero
     /// How the exchange ended.
     public internal(set) var outcome = Outcome.completed
+    /// Why the client was disconnected, if it read too slowly.
+    public internal(set) var cut: Cut?
+    /// The index of the shard that served the request.
+    public let shard: Int
+    /// What the handler has attached, for the log.
+    public internal(set) var attachment: (any Sendable)?
     /// The annotations of the handler, in order.
     public internal(set) var annotations: [(key: String, value: String)] = []
 
-    init(id: String, method: Method?) {
+    init(id: String, method: Method?, shard: Int) {
         self.id = id
         self.method = method
+        self.shard = shard
     }
 }

@@ -62,7 +62,7 @@ public final class Responder {
         shard = connection.group.shard
         self.version = version
         isHead = method == .head
-        record = ExchangeRecord(id: id, method: method)
+        record = ExchangeRecord(id: id, method: method, shard: shard.index)
         writtenBefore = connection.written
         unsentLimit = connection.group.limits.unsentOutput
     }
@@ -75,6 +75,11 @@ public final class Responder {
     /// Adds an annotation for the log: no text of a prompt, and no secrets.
     public func annotate(_ key: String, _ value: String) {
         record.annotations.append((key, value))
+    }
+
+    /// Attaches a value to the record of the exchange, for the log and the metrics.
+    public func attach(_ value: any Sendable) {
+        record.attachment = value
     }
 
     /// Answers with a complete body. A second response is ignored.
@@ -217,7 +222,7 @@ public final class Responder {
         guard phase == .streaming, let connection, let tcp = connection.tcp, !isBodyLeftOut else { return }
         // The limit also applies within one turn, before the first attempt to send. A writer that can wait stops well below it.
         guard tcp.unsentCount <= unsentLimit else {
-            connection.cutOff(.clientGone)
+            connection.cutOff(.clientGone, as: .unsent)
             return
         }
         // Many responses may grow within one turn, before the shard sends any of them. The budget must count them.

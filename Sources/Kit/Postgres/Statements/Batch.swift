@@ -12,6 +12,8 @@ final class Batch {
     var preparing: [PreparedStatement] = []
     /// The number of answers to `preparing`.
     var preparedCount = 0
+    /// When the batch came to its pool.
+    var begun = Instant.distantPast
     /// The instant at which the batch fails.
     var deadline = Instant.distantFuture
     /// Whether the pool sends the batch again: the connection is the cause of the failure, and the server has rolled back.

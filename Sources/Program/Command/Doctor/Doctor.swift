@@ -74,6 +74,9 @@ public struct Doctor: Sendable {
 
     private static func listeners(_ server: Configuration.Server) -> [Check] {
         var checks = [listener(server.listen, Setting.listen)]
+        if let metrics = server.metricsListen {
+            checks.append(listener(metrics, Setting.metricsListen))
+        }
         guard let tls = server.tls else { return checks }
         checks.append(listener(tls.listen, Setting.tlsListen))
         var isReadable = true

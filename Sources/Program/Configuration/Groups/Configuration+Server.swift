@@ -16,6 +16,8 @@ extension Configuration {
         public var tlsCertificate: String?
         /// The path of the certificate's private key, PEM.
         public var tlsKey: String?
+        /// The address of metrics; `nil` for none.
+        public var metricsListen: HostAndPort?
         /// The accepted host names, and the web pages that may use the server.
         public var browsers = BrowserPolicy(hosts: [], origins: [])
         /// The app of the conversations of the web page in `open` mode.

@@ -24,6 +24,11 @@ extension Setting {
             .option(
                 .process, .file { $0.server.tlsKey = $1 }, "off",
                 "The PEM file of the certificate's private key, read again on SIGHUP.")
+        case .metricsListen:
+            .option(
+                .process, .hostAndPort { $0.server.metricsListen = $1 }, "off",
+                "The address of [metrics](operating.md#metrics) for Prometheus, such as 127.0.0.1:9464; it needs no key."
+            )
         case .access:
             .option(
                 .process, .choice { $0.access.configuredMode = $1 }, "open on the loopback, else keys",

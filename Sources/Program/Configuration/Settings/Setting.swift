@@ -7,6 +7,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case tlsListen = "CHATTERD_TLS_LISTEN"
     case tlsCertificate = "CHATTERD_TLS_CERT"
     case tlsKey = "CHATTERD_TLS_KEY"
+    case metricsListen = "CHATTERD_METRICS_LISTEN"
     case access = "CHATTERD_ACCESS"
     case userAgentApps = "CHATTERD_USER_AGENT_APPS"
     case doors = "CHATTERD_DOORS"

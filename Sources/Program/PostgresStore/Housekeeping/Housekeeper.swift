@@ -7,6 +7,16 @@ import ChatterdSockets
 ///
 /// It runs a round every two seconds. A round costs one cheap query if there is no work, and large jobs run in bounded pieces.
 public final class Housekeeper {
+    /// What a round has done, for the metrics and the log.
+    public enum Event: Sendable {
+        /// A round has done all of its work.
+        case roundEnded
+        /// The lease of another process has ended, and its open replies are released.
+        case processDied
+        /// So many replies of dead processes are closed.
+        case settled(Int)
+    }
+
     /// The time between the beginnings of two rounds, if none is running.
     private static let interval = Duration.seconds(2)
     /// The number of replies that one statement closes.
@@ -42,6 +52,7 @@ public final class Housekeeper {
     private let resolve: @Sendable () async -> Void
     private let settle: @Sendable () async -> Void
     private let refreshUpstreams: @Sendable () async -> Void
+    private let observe: @Sendable (Event) -> Void
     private let pool: PostgresPool
     private let shard: Shard
     private let retention: Retention?
@@ -64,11 +75,13 @@ public final class Housekeeper {
     ///   - resolve: calls `resolveUnconfirmed`.
     ///   - settle: calls `settlePending` of the process's `UsageStore`.
     ///   - refreshUpstreams: reads the list of model servers again if it has changed.
+    ///   - observe: gets what the rounds have done, on the shard.
     public init(
         store: PostgresConversationStore, turns: TurnBoard, retention: Duration?,
         adopt: @escaping @Sendable () async -> Void, resolve: @escaping @Sendable () async -> Void = {},
         settle: @escaping @Sendable () async -> Void = {},
-        refreshUpstreams: @escaping @Sendable () async -> Void = {}
+        refreshUpstreams: @escaping @Sendable () async -> Void = {},
+        observe: @escaping @Sendable (Event) -> Void = { _ in }
     ) {
         self.store = store
         slots = PostgresSlotStore(pool: store.pool, lease: store.lease)
@@ -77,6 +90,7 @@ public final class Housekeeper {
         self.resolve = resolve
         self.settle = settle
         self.refreshUpstreams = refreshUpstreams
+        self.observe = observe
         lease = store.lease
         pool = store.pool
         shard = store.pool.shard
@@ -173,6 +187,7 @@ public final class Housekeeper {
         _ = try await pool.run(SheetStatements.turn)
         try await removeSingles()
         try await retention?.expire { [unowned self] in isEnding }
+        observe(.roundEnded)
     }
 
     /// Removes some old single requests, each of which may have as many prompts as a request.
@@ -202,7 +217,11 @@ public final class Housekeeper {
     }
 
     private func settleAbandoned() async throws(PostgresError) -> Int {
-        try await pool.run(SettlementStatements.settleAbandoned(limit: Self.settleLimit)).affectedRows
+        let count = try await pool.run(SettlementStatements.settleAbandoned(limit: Self.settleLimit)).affectedRows
+        if count > 0 {
+            observe(.settled(count))
+        }
+        return count
     }
 
     /// Releases the open replies of dead processes, and removes their leases.
@@ -216,6 +235,7 @@ public final class Housekeeper {
                 time = release.nextTime
             }
             _ = try await pool.run(LeaseStatements.forget(process))
+            observe(.processDied)
         }
     }
 

@@ -31,6 +31,11 @@ public final class ProcessLease: Sendable {
         renewedAt.withLock { $0.map { now - $0 >= Self.lateAge } ?? true }
     }
 
+    /// The time since the last renewal; zero before the first one. Safe on any thread.
+    public func age(at now: Instant) -> Duration {
+        renewedAt.withLock { $0.map { max(.zero, now - $0) } ?? .zero }
+    }
+
     /// Adds a renewal to a transaction that opens a turn, if the lease is late.
     ///
     /// - Returns: whether it did. The caller then reports the success with `renewed(at:)`.

@@ -18,6 +18,7 @@ struct AnswerSender: Sendable {
     /// Answers with a new reply and starts it. The response ends early if the credential of `watch` is revoked. A stream may continue after
     /// the return.
     func start(_ reply: Reply, as form: AnswerForm, to responder: Responder, until watch: RevocationWatch) async {
+        responder.attach(Confined(reply.facts, to: responder.shard))
         let context = form.context(of: reply.id, model: reply.model, at: WallClock.nanoseconds())
         let fields = Self.fields(of: reply.id, form, reply.quota)
         guard form.isStreamed || !form.isBackground else {

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTPServer
 import ChatterdJSONLog
+import ChatterdMetrics
 import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdRelay
@@ -21,6 +22,9 @@ public final class Application: Sendable {
     private let housekeeper: Confined<Housekeeper>
     private let keeper: ProcessKeeper
     private let server: Server
+    /// The listener of metrics, if there is one.
+    private let metrics: MetricsServer?
+    private let metricsListener = Lock<SocketAddress?>(nil)
 
     /// The shard of the services that the process has once: queues, journal, housekeeping and the stop.
     private var home: Shard { pools[0].shard }
@@ -30,6 +34,9 @@ public final class Application: Sendable {
 
     /// The addresses that the server listens on; the address of plain HTTP comes first.
     public var addresses: [SocketAddress] { server.boundAddresses }
+
+    /// The address of metrics; `nil` unless the server listens for them.
+    public var metricsAddress: SocketAddress? { metricsListener.withLock { $0 } }
 
     /// The port of plain HTTP.
     public var port: Int { Int(addresses.first?.port ?? 0) }
@@ -47,15 +54,20 @@ public final class Application: Sendable {
         let database = try ConnectionTarget(configuration.store.database)
         let identity = try readCertificate(configuration.server.tls)
         try await migrate(database, within: configuration.store.startTimeout, log: log)
-        var shards = try makeShards(configuration.server.shards + 1)
+        var shards = try makeShards(configuration.server.shards + (configuration.server.metricsListen == nil ? 1 : 2))
+        let metricsShard = configuration.server.metricsListen == nil ? nil : shards.removeLast()
         let keeperShard = shards.removeLast()
         let health = PoolHealth()
+        let series = SeriesLimit()
         let pools = shards.map { shard in
-            ShardPools(on: shard, configuration.store, target: database, health: health, log: log)
+            ShardPools(on: shard, configuration.store, target: database, health: health, series: series, log: log)
         }
+        let keeperCounts = Confined(MetricCounts(series), to: keeperShard)
         let keeperPool = ProcessKeeper.pool(
-            on: keeperShard, configuration.store, target: database, home: pools[0].pool, log: log)
-        let application = Application(configuration, identity: identity, pools: pools, keeperPool: keeperPool, log: log)
+            on: keeperShard, configuration.store, target: database, home: pools[0].pool, counts: keeperCounts, log: log)
+        let application = Application(
+            configuration, identity: identity, pools: pools, keeperPool: keeperPool, keeperCounts: keeperCounts,
+            metricsShard: metricsShard, series: series, log: log)
         do throws(StartError) {
             await application.openStore()
             if isAlone {
@@ -100,7 +112,8 @@ public final class Application: Sendable {
 
     /// Connects all parts. No part runs yet.
     private init(
-        _ configuration: Configuration, identity: TLSIdentity?, pools: [ShardPools], keeperPool: PostgresPool, log: Log
+        _ configuration: Configuration, identity: TLSIdentity?, pools: [ShardPools], keeperPool: PostgresPool,
+        keeperCounts: Confined<MetricCounts>, metricsShard: Shard?, series: SeriesLimit, log: Log
     ) {
         let process = ProcessServices(configuration, home: pools[0], keeperPool: keeperPool, log: log)
         let services = ShardedServices(process, pools: pools)
@@ -124,9 +137,16 @@ public final class Application: Sendable {
             }
         }
         let access = AccessControl(configuration, memory: process.memory, services: services)
-        server = Server(
-            process, shards: pools.map(\.shard),
+        let server = Server(
+            process, pools: pools,
             router: Router(services, process: process, registry: registry, access, state: state), access)
+        self.server = server
+        let collector = MetricsCollector(
+            process: process, pools: pools, services: services, keeper: (keeperPool, keeperCounts), registry: registry,
+            server: server, identity: identity, series: series)
+        metrics = metricsShard.map {
+            MetricsServer(collector, on: $0, hosts: configuration.server.browsers, memory: process.memory)
+        }
     }
 
     /// Opens the connections to the database, reads the list of model servers, and begins the rounds of the housekeeper.
@@ -168,6 +188,17 @@ public final class Application: Sendable {
         try await listen(on: configuration.server.listen)
         if let tls = configuration.server.tls {
             try await listen(on: tls.listen, tls: identity)
+        }
+        try await listenForMetrics()
+    }
+
+    private func listenForMetrics() async throws(StartError) {
+        guard let metrics, let target = configuration.server.metricsListen else { return }
+        do throws(SocketError) {
+            let address = try await metrics.listen(on: target)
+            metricsListener.withLock { $0 = address }
+        } catch {
+            throw StartError("The server cannot listen for metrics: \(error)")
         }
     }
 
@@ -241,6 +272,7 @@ public final class Application: Sendable {
         await housekeeper.value.end()
         process.slots.end()
         await closePools()
+        await metrics?.shutDown()
         replyTimer.cancel()
         poolTimer.cancel()
     }

@@ -1,5 +1,7 @@
 import ChatterdBasics
 import ChatterdConfiguration
+import ChatterdJSONLog
+import ChatterdMetrics
 import ChatterdPostgresStore
 import ChatterdRelay
 
@@ -20,6 +22,16 @@ extension Housekeeper {
             refreshUpstreams: {
                 process.memory.trimAllocator()
                 try? await registry.refresh()
+            },
+            observe: { [log = process.log, counts = home.counts] event in
+                switch event {
+                case .roundEnded:
+                    counts.value.set(.housekeeping, to: Int(WallClock.nanoseconds() / 1_000))
+                case .processDied: log.event(.warning, "another process has died")
+                case .settled(let count):
+                    counts.value.add(count, to: .takeovers, "settled")
+                    log.event(.warning, "replies of a dead process closed", .count(count))
+                }
             })
     }
 }

@@ -5,42 +5,51 @@ import ChatterdJSONLog
 import ChatterdRelay
 
 extension Log {
-    /// Logs an exchange, and the details of an error that its handler has noted.
+    /// Logs an exchange with its reply, the details of an error that its handler has noted, and a client that was disconnected because it read
+    /// too slowly. Called on the shard of the exchange.
     func record(_ exchange: ExchangeRecord) {
-        func annotation(_ key: String) -> String? {
-            exchange.annotations.last { $0.key == key }?.value
+        let code = Word(known: exchange.code)
+        var request = Request(
+            id: exchange.id, route: Word(Route(rawValue: exchange.route ?? "") ?? .none),
+            method: exchange.method?.name ?? "-", status: exchange.status?.code ?? 0,
+            appID: exchange.annotation(Annotation.appID), bytesIn: exchange.bytesIn, bytesOut: exchange.bytesOut,
+            firstByte: exchange.timeToResponse, total: exchange.total, code: code)
+        if let facts = exchange.facts, let upstream = facts.upstream {
+            (request.upstream, request.model) = (upstream, facts.model)
+            (request.promptTokens, request.answerTokens) = (facts.promptTokens, facts.answerTokens)
+            (request.firstToken, request.attempts) = (facts.timeToFirstToken, facts.requests)
         }
-        let code: Word
-        if let text = annotation(Annotation.code) {
-            code = Word(code: text)
-        } else {
-            switch exchange.outcome {
-            case .completed: code = "ok"
-            case .clientGone: code = "client_gone"
-            case .aborted: code = "aborted"
-            case .refused(let refusal): code = Word(refusal: refusal)
-            }
-        }
-        request(
-            Request(
-                id: exchange.id, route: Word(Route(rawValue: exchange.route ?? "") ?? .none),
-                method: exchange.method?.name ?? "-", status: exchange.status?.code ?? 0,
-                appID: annotation(Annotation.appID), bytesIn: exchange.bytesIn, bytesOut: exchange.bytesOut,
-                firstByte: exchange.timeToResponse, total: exchange.total, code: code))
-        if let detail = annotation(Annotation.detail) {
+        self.request(request)
+        if let detail = exchange.annotation(Annotation.detail) {
             event(.warning, "request failed", .id(exchange.id), .code(code), .error(detail))
         }
+        if let cut = exchange.cut {
+            event(.warning, "slow reader disconnected", .id(exchange.id), .subject(Word(cut)))
+        }
     }
 }
 
-extension Log.Word {
-    /// The code of a relay error; `other` for an unknown code.
-    fileprivate init(code: String) {
-        self.init(known: RelayError.Code.all.contains { $0.rawValue == code } ? code : "other")
+extension ExchangeRecord {
+    /// A word of a closed set: `ok`, the code of an error, `client_gone` or `aborted`.
+    var code: String {
+        if let code = annotation(Annotation.code) {
+            return relayCodes.contains { $0 == code } ? code : "other"
+        }
+        return switch outcome {
+        case .completed: "ok"
+        case .clientGone: "client_gone"
+        case .aborted: "aborted"
+        // The codes of the HTTP layer are literals.
+        case .refused(let code): code
+        }
     }
 
-    /// The code of a refusal of the HTTP layer, which has a closed set of codes.
-    fileprivate init(refusal: String) {
-        self.init(known: refusal)
+    /// What is known of the reply that the request has begun.
+    var facts: ReplyFacts? { (attachment as? Confined<ReplyFacts>)?.value }
+
+    func annotation(_ key: String) -> String? {
+        annotations.last { $0.key == key }?.value
     }
 }
+
+private let relayCodes = RelayError.Code.all.map(\.rawValue)

@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdJSONLog
+import ChatterdMetrics
 import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdSockets
@@ -25,12 +26,16 @@ public final class ProcessKeeper: Sendable {
     /// Makes the pool without opening a connection. There are two connections, with one statement each: the revocations are read while a
     /// commit of the lease stalls.
     ///
-    /// - Parameter home: the pool of the first shard, for a server that has no connection left.
+    /// - Parameters:
+    ///   - home: the pool of the first shard, for a server that has no connection left.
+    ///   - counts: what the shard counts.
     static func pool(
-        on shard: Shard, _ store: Configuration.Store, target: ConnectionTarget, home: PostgresPool, log: Log
+        on shard: Shard, _ store: Configuration.Store, target: ConnectionTarget, home: PostgresPool,
+        counts: Confined<MetricCounts>, log: Log
     ) -> PostgresPool {
         var configuration = PostgresConfiguration(store, target: target, health: home.health, log: log)
         configuration.connections = connections
+        configuration.count(as: .process, in: counts)
         configuration.pipelineDepth = 1
         configuration.connectionTimeout = connectionTimeout
         configuration.timeLimit = min(store.timeout, timeLimit)

@@ -1,15 +1,22 @@
+import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdDialects
 import ChatterdHTTPServer
+import ChatterdMetrics
 import ChatterdSockets
 
 extension Server {
     /// The HTTP server of the process: limits, accepted hosts and origins, and hints in refusals as the configuration gives them.
-    convenience init(_ process: ProcessServices, shards: [Shard], router: Router, _ access: AccessControl) {
+    ///
+    /// - Parameter pools: those of each shard, with its counts.
+    convenience init(_ process: ProcessServices, pools: [ShardPools], router: Router, _ access: AccessControl) {
         let configuration = process.configuration
         let hints = RefusalHints(configuration.http)
         var hooks = ServerHooks()
-        hooks.onExchangeEnd = { [log = process.log] in log.record($0) }
+        hooks.onExchangeEnd = { [log = process.log, counts = pools.map(\.counts)] exchange in
+            log.record(exchange)
+            counts[exchange.shard].value.count(exchange)
+        }
         hooks.errorForm = { head in Door(head)?.rawValue ?? 0 }
         hooks.bodyAccount = access.bodyAccount
         hooks.errorAnswer = { refusal, form in
@@ -21,7 +28,7 @@ extension Server {
         policy.pageRoutes = Route.pageRoutes
         policy.requestFields = Route.requestFields
         self.init(
-            shards: shards, limits: configuration.http, router: router, policy: policy, hooks: hooks,
+            shards: pools.map(\.shard), limits: configuration.http, router: router, policy: policy, hooks: hooks,
             memory: process.memory)
     }
 }

@@ -22,6 +22,9 @@ final class ShardServices {
     /// The running responses whose credentials can be revoked.
     let revocable: RevocableResponses
 
+    /// Counts and logs what happens to replies.
+    let observe: (ReplyEvent) -> Void
+
     /// Ends the response of a request when its credential is revoked.
     func watch(_ principal: Principal) -> RevocationWatch {
         RevocationWatch(responses: revocable, principal: principal)
@@ -31,6 +34,8 @@ final class ShardServices {
     init(_ process: ProcessServices, pools: ShardPools) {
         let configuration = process.configuration
         var random = BufferedRandom()
+        let observer = ReplyObserver(pools.counts, log: process.log, now: { [shard = pools.shard] in shard.now })
+        observe = { observer.observe($0) }
         upstreams = ShardUpstreams(
             UpstreamFactory(
                 shard: pools.shard, idleConnections: configuration.upstreams.connections,
@@ -45,7 +50,7 @@ final class ShardServices {
                 histories: process.histories, keyLifetime: configuration.store.keyLifetime, signals: process.signals),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
-            scheduler: Scheduler(on: pools.shard), makeID: { ReplyID(in: $0, using: &random) })
+            scheduler: Scheduler(on: pools.shard), makeID: { ReplyID(in: $0, using: &random) }, observe: observe)
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
         archive = ConversationArchive(

@@ -5,12 +5,14 @@ import ChatterdSockets
 
 /// The services of all shards. A reference to the services of one shard crosses threads only through this type.
 struct ShardedServices: Sendable {
+    /// The journal of the process.
+    let journal: Journal?
     private let members: [(shard: Shard, services: Confined<ShardServices>)]
 
     /// Makes the services of each shard, and the journal that they share.
     init(_ process: ProcessServices, pools: [ShardPools]) {
         let services = pools.map { ShardServices(process, pools: $0) }
-        let journal = Journal(services: services.map(\.chat), tick: process.limits.journalTick)
+        journal = Journal(services: services.map(\.chat), tick: process.limits.journalTick)
         for service in services {
             service.chat.journal = journal
         }

@@ -192,7 +192,29 @@ final class UpstreamRegistry: Sendable {
             apply(resolved, state.entries.compactMap(\.unusable))
             return state.entries
         }
+        // The first list is that of the start.
+        if !old.isEmpty, !entries.isEmpty {
+            logChanges(from: old, to: entries)
+        }
         logProblems(of: entries, unlessIn: old)
+    }
+
+    /// Logs the model servers that were added, removed or changed, also by another process.
+    private func logChanges(from old: [UpstreamEntry], to new: [UpstreamEntry]) {
+        let oldRows = Dictionary(old.map { (ExactText($0.name), $0.row) }) { first, _ in first }
+        let newNames = Set(new.map { ExactText($0.name) })
+        for entry in new {
+            guard let row = oldRows[entry.name] else {
+                log.event(.info, "model server added", .upstream(entry.name))
+                continue
+            }
+            if row.document != entry.row.document {
+                log.event(.info, "model server changed", .upstream(entry.name))
+            }
+        }
+        for entry in old where !newNames.contains(ExactText(entry.name)) {
+            log.event(.info, "model server removed", .upstream(entry.name))
+        }
     }
 
     /// Logs each problem once.

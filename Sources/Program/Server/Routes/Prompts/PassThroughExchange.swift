@@ -29,6 +29,8 @@ final class PassThroughExchange: ExchangeDelegate {
     private var received = 0
     /// The count of the answer; `nil` if the model server has not answered.
     private(set) var count: PassedAnswerCount?
+    /// How the request to the model server ended; `nil` if none was sent.
+    private(set) var outcome: RequestOutcome?
     private let quota: Quota?
     /// The form of the answer; `nil` for the bytes of the model server.
     private var form: PassedAnswerForm?
@@ -69,6 +71,8 @@ final class PassThroughExchange: ExchangeDelegate {
         let passed = OutgoingRequest(method, path, fields: model.fields, body: outgoing)
         request.body.releaseBytes()
         sent = request.body
+        // Until another outcome is known: the client may leave.
+        outcome = .cancelled
         let exchange = model.client.start(passed, to: model.origin, delegate: self)
         self.exchange = exchange
         totalDeadline = request.shard.now + limits.total
@@ -175,6 +179,7 @@ final class PassThroughExchange: ExchangeDelegate {
             return
         }
         if form == nil {
+            outcome = .complete
             stream?.finish()
             end()
         } else {
@@ -190,6 +195,7 @@ final class PassThroughExchange: ExchangeDelegate {
             fail(error)
             return
         }
+        outcome = .complete
         if form?.encoder.streamType == nil, let form {
             var fields: Fields = [.cacheControl: "no-store"]
             fields.add(quota)
@@ -213,10 +219,12 @@ final class PassThroughExchange: ExchangeDelegate {
     /// Passes on the model server's error, without its key, and without paths and tracebacks of its machine.
     private func sendError() {
         guard let (head, body) = errorAnswer.take() else { return }
+        let error = model.error(of: head, body: body.array, at: path)
         guard form == nil else {
-            fail(model.error(of: head, body: body.array, at: path))
+            fail(error)
             return
         }
+        outcome = .failed(error.code)
         responder.respond(
             head.status, fields: Self.fields(of: head),
             body: ModelError.passable(body.array, concealing: model.key))
@@ -249,6 +257,7 @@ final class PassThroughExchange: ExchangeDelegate {
 
     /// Ends the response: with a status before the head, with a line as Ollama writes it after the head.
     private func fail(_ failure: ModelError) {
+        outcome = .failed(failure.code)
         fail(RelayError(failure))
     }
 

@@ -110,11 +110,19 @@ struct PassThroughRoute: Sendable {
             // A client that left earlier causes no `onClientGone`.
             guard responder.isWaiting else { return nil }
             responder.onClientGone = { passed.end() }
+            let name = target.upstream.description.name
+            let start = request.shard.now
             try await passed.acquireSlot(of: target.upstream.description)
+            if target.upstream.description.slots != nil {
+                services[request].observe(.queued(upstream: name, request.shard.now - start))
+            }
             let relay = PassThroughExchange(
                 responder, passing.server, as: passing.form, quota: charge.quota, unsentLimit: unsentLimit,
                 until: services[request].watch(principal))
             await relay.run(passing.body, to: passing.path, of: request)
+            if let outcome = relay.outcome {
+                services[request].observe(.requestEnded(upstream: name, outcome))
+            }
             return relay.count
         } catch {
             responder.refuse(error)

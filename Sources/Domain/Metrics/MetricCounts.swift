@@ -1,0 +1,110 @@
+import ChatterdBasics
+
+/// The counts of one event loop: plain numbers, without locks, as only that event loop uses them. Confined to its shard.
+///
+/// The first count of a series allocates its cells, and every later one finds them. A scrape takes a copy of all (`snapshot`), and adds
+/// the copies of all event loops up. Labels have words of the program and names of its configuration, never a text of a client.
+public final class MetricCounts {
+    /// The counts at one moment.
+    public struct Snapshot: Sendable {
+        fileprivate let offsets: [MetricSeries: Int]
+        fileprivate let cells: [Int]
+    }
+
+    private var offsets: [MetricSeries: Int] = [:]
+    private var cells: [Int] = []
+    private let limit: SeriesLimit
+
+    public init(_ limit: SeriesLimit) {
+        self.limit = limit
+    }
+
+    // MARK: - Counting
+
+    /// Adds to a counter. A number that is too large for it stays the largest one.
+    public func add(
+        _ count: Int = 1, to metric: Metric, _ first: String = "", _ second: String = "", _ third: String = "",
+        _ fourth: String = ""
+    ) {
+        let offset = offset(of: MetricSeries(metric, first, second, third, fourth))
+        Self.add(count, to: &cells[offset])
+    }
+
+    /// Sets a gauge, in the unit of its cells (`MetricFamily.Unit.one`).
+    public func set(
+        _ metric: Metric, to value: Int, _ first: String = "", _ second: String = "", _ third: String = "",
+        _ fourth: String = ""
+    ) {
+        let offset = offset(of: MetricSeries(metric, first, second, third, fourth))
+        cells[offset] = value
+    }
+
+    /// Adds a time to a histogram.
+    public func observe(
+        _ time: Duration, in metric: Metric, _ first: String = "", _ second: String = "", _ third: String = "",
+        _ fourth: String = ""
+    ) {
+        let series = MetricSeries(metric, first, second, third, fourth)
+        let bounds = metric.family.bounds
+        let value = Int(clamping: time.nanoseconds / 1_000)
+        let offset = offset(of: series)
+        // A bound belongs to its bucket.
+        Self.add(1, to: &cells[offset + (bounds.firstIndex { value <= $0 } ?? bounds.count)])
+        Self.add(value, to: &cells[offset + bounds.count + 1])
+    }
+
+    /// Adds the counts of an event loop.
+    public func add(_ snapshot: Snapshot) {
+        for (series, source) in snapshot.offsets {
+            let offset = offset(of: series)
+            for cell in 0..<series.metric.family.width {
+                Self.add(snapshot.cells[source + cell], to: &cells[offset + cell])
+            }
+        }
+    }
+
+    /// A sum of times is full after 290,000 years, and stays full then.
+    @inline(__always)
+    private static func add(_ count: Int, to cell: inout Int) {
+        let (sum, overflows) = cell.addingReportingOverflow(count)
+        cell = overflows ? .max : sum
+    }
+
+    @inline(__always)
+    private func offset(of series: MetricSeries) -> Int {
+        offsets[series] ?? makeCells(for: series)
+    }
+
+    @inline(never)
+    private func makeCells(for series: MetricSeries) -> Int {
+        let admitted = limit.admitted(series)
+        if let offset = offsets[admitted] { return offset }
+        let offset = cells.count
+        cells.append(contentsOf: repeatElement(0, count: series.metric.family.width))
+        offsets[admitted] = offset
+        return offset
+    }
+
+    // MARK: - Reading
+
+    /// A copy of all counts. It takes microseconds: the copy of one array of numbers.
+    public var snapshot: Snapshot {
+        Snapshot(offsets: offsets, cells: cells.withUnsafeBufferPointer { Array($0) })
+    }
+
+    /// All series in the order of the page.
+    var series: [MetricSeries] { offsets.keys.sorted(by: MetricSeries.precedes) }
+
+    /// The cells of a series.
+    func cells(of series: MetricSeries) -> ArraySlice<Int> {
+        offsets[series].map { cells[$0...].prefix(series.metric.family.width) } ?? []
+    }
+
+    /// The value of a counter or a gauge; for a histogram the number of values. 0 for a series without counts.
+    public func value(
+        of metric: Metric, _ first: String = "", _ second: String = "", _ third: String = "", _ fourth: String = ""
+    ) -> Int {
+        let cells = cells(of: MetricSeries(metric, first, second, third, fourth))
+        return metric.family.bounds.isEmpty ? cells.first ?? 0 : cells.dropLast().reduce(0, +)
+    }
+}

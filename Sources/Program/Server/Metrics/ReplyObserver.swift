@@ -1,0 +1,90 @@
+import ChatterdBasics
+import ChatterdJSONLog
+import ChatterdMetrics
+import ChatterdRelay
+
+/// Counts what happens to the replies of a shard, and logs what an operator should know: failovers, takeovers and fences. Confined to its
+/// shard.
+struct ReplyObserver {
+    /// The label of a reply that no model server was asked for.
+    private static let none = "none"
+
+    private let confined: Confined<MetricCounts>
+    private let log: Log
+    private let now: () -> Instant
+
+    private var counts: MetricCounts { confined.value }
+
+    init(_ counts: Confined<MetricCounts>, log: Log, now: @escaping () -> Instant) {
+        confined = counts
+        self.log = log
+        self.now = now
+    }
+
+    func observe(_ event: ReplyEvent) {
+        switch event {
+        case .began(let origin):
+            counts.add(to: .repliesStarted, origin.rawValue)
+            if origin == .adopted {
+                counts.add(to: .takeovers, origin.rawValue)
+                log.event(.info, "reply adopted")
+            }
+        case .requestEnded(let upstream, let outcome):
+            counts.add(to: .upstreamRequests, upstream, outcome.word)
+        case .failover(let from, let to, let phase, let outcome):
+            counts.add(to: .failovers, from, to, phase.rawValue)
+            // A repeated request to the same server is not a failover.
+            if from != to {
+                log.event(
+                    .warning, "failover", .upstream(from), .next(to), .subject(Log.Word(phase)),
+                    .code(Log.Word(known: outcome.word)))
+            }
+        case .queued(let upstream, let time): counts.observe(time, in: .queueWait, upstream)
+        case .answered(let facts, let parts): countFirstToken(facts, parts)
+        case .ended(let facts, let ending): countEnd(facts, ending)
+        case .left(let facts, let departure): countDeparture(facts, departure)
+        }
+    }
+
+    private func countFirstToken(_ facts: ReplyFacts, _ parts: FirstTokenParts) {
+        let upstream = facts.upstream ?? Self.none
+        counts.observe(parts.total, in: .timeToFirstToken, upstream, facts.knownModel)
+        counts.observe(parts.chatterd, in: .partsOfFirstToken, "chatterd", upstream)
+        counts.observe(parts.turn, in: .partsOfFirstToken, "turn", upstream)
+        counts.observe(parts.queue, in: .partsOfFirstToken, "queue", upstream)
+        counts.observe(parts.retry, in: .partsOfFirstToken, "retry", upstream)
+        counts.observe(parts.upstream, in: .partsOfFirstToken, "upstream", upstream)
+    }
+
+    private func countEnd(_ facts: ReplyFacts, _ ending: ReplyEnding) {
+        let upstream = facts.upstream ?? Self.none
+        let model = facts.upstream == nil ? Self.none : facts.knownModel
+        let state = ending.state.rawValue
+        let now = now()
+        counts.add(to: .repliesEnded, state, ending.cause?.code.rawValue ?? "ok", upstream, model)
+        counts.observe(now - facts.acceptedAt, in: .replyDuration, upstream, model, state)
+        if let tokens = facts.promptTokens {
+            counts.add(tokens, to: .tokens, "prompt", upstream, model)
+        }
+        if let tokens = facts.answerTokens {
+            counts.add(tokens, to: .tokens, "completion", upstream, model)
+        }
+        if let time = facts.timePerToken(at: now) {
+            counts.observe(time, in: .timePerToken, upstream, model)
+        }
+    }
+
+    private func countDeparture(_ facts: ReplyFacts, _ departure: ReplyEvent.Departure) {
+        let model = facts.upstream == nil ? Self.none : facts.knownModel
+        counts.add(to: .repliesEnded, departure.rawValue, Self.none, facts.upstream ?? Self.none, model)
+        switch departure {
+        case .handedOver:
+            counts.add(to: .takeovers, departure.rawValue)
+            log.event(.info, "reply handed over")
+        case .fenced:
+            counts.add(to: .takeovers, departure.rawValue)
+            log.event(.warning, "reply fenced")
+        case .replaced, .unconfirmed: break
+        }
+    }
+}

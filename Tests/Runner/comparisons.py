@@ -12,7 +12,7 @@ import subprocess
 from pathlib import Path
 
 # The targets whose texts come from peers. Those of the terminal and of apps read what their own user and server write.
-TARGETS = """Basics Chat Cryptography Dialects HTTP HTTPClient HTTPServer Identity JSONLog ModelServers Page Postgres PostgresStore
+TARGETS = """Basics Chat Cryptography Dialects HTTP HTTPClient HTTPServer Identity JSONLog Metrics ModelServers Page Postgres PostgresStore
     Relay Server Sockets""".split()
 
 EQUAL = "$sSS2eeoiySbSS_SStFZ"  # String.==

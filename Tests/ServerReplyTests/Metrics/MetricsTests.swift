@@ -195,7 +195,7 @@ private let withMetrics: [Setting: String] = [.metricsListen: "127.0.0.1:0"]
     @Test func acceptChoosesTheFormat() async throws {
         let plain = "text/plain; version=0.0.4; charset=utf-8"
         let open = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-        let cases = [
+        let cases: [(String?, String)] = [
             (nil, plain), ("*/*", plain), ("text/html", plain), ("application/openmetrics-text", open),
             (
                 "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"

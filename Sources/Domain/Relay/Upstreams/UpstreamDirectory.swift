@@ -71,6 +71,8 @@ public final class UpstreamDirectory {
     private var names: [String] = []
     private var byServer: [String: (upstream: Upstream, names: UpstreamNames)] = [:]
     private var open: [OpenServer] = []
+    /// Whether a request had a model that its server is not known to have.
+    private var missesModel = false
     /// Whether another server than the built-in one is configured for models.
     private var hasConfiguredModels = false
     /// Asks the servers for their models, and reports the answers with `learn`; `nil` in a directory that does not use lists.
@@ -203,7 +205,15 @@ public final class UpstreamDirectory {
         let isKnown =
             byServer[target.upstream.description.name]?.names.hasModel(target.model) == true
             || open.contains { $0.upstream === target.upstream && $0.lists(target.model) }
+        missesModel = missesModel || !isKnown
         return isKnown ? target.model : "other"
+    }
+
+    /// Asks the servers for their models in the background, if a request had a model that no list has. The next replies then have its name.
+    public func refreshIfModelIsMissing() {
+        guard missesModel else { return }
+        missesModel = false
+        refreshModels?()
     }
 
     /// The error if no server can be asked for a model: `unavailable` if an unusable server is configured for it, `modelNotFound`

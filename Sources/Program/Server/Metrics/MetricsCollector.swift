@@ -22,6 +22,8 @@ struct MetricsCollector: Sendable {
     let identity: TLSIdentity?
     let series: SeriesLimit
 
+    /// The newest migration of the program.
+    private static let schema = Migration.embedded.last?.name ?? "none"
     /// The time that the shards have to answer.
     static let timeout = Duration.seconds(5)
 
@@ -39,6 +41,7 @@ struct MetricsCollector: Sendable {
         for figures in figures {
             counts.add(figures.counts)
         }
+        addZeros(to: counts)
         addShards(figures, to: counts)
         addStore(figures, own.pool, to: counts)
         addUpstreams(slots, to: counts)
@@ -69,6 +72,14 @@ struct MetricsCollector: Sendable {
     }
 
     // MARK: - Gauges
+
+    /// Adds the series of counters whose labels are known from the start, so that rates see their first count.
+    private func addZeros(to counts: MetricCounts) {
+        for origin in ReplyEvent.Origin.allCases { counts.add(0, to: .repliesStarted, origin.rawValue) }
+        for kind in ["adopted", "settled", "handed_over", "fenced"] { counts.add(0, to: .takeovers, kind) }
+        for cut in ExchangeRecord.Cut.allCases { counts.add(0, to: .slowReadersCut, cut.rawValue) }
+        for entry in registry.entries { counts.add(0, to: .upstreamRequests, entry.name, RequestOutcome.complete.word) }
+    }
 
     private func addShards(_ figures: [ShardFigures], to counts: MetricCounts) {
         for phase in ServiceFigures.Phase.allCases {
@@ -120,7 +131,7 @@ struct MetricsCollector: Sendable {
     }
 
     private func addProcess(openFiles: Int, to counts: MetricCounts) {
-        counts.set(.build, to: 1, Version.current, Migration.embedded.last?.name ?? "none")
+        counts.set(.build, to: 1, Version.current, Self.schema)
         counts.set(.processCPU, to: Int(csystem_cpu_us()))
         counts.set(.processMemory, to: Int(csystem_resident_bytes()))
         counts.set(.processOpenFiles, to: openFiles)
@@ -128,8 +139,9 @@ struct MetricsCollector: Sendable {
         counts.set(.processStart, to: Int(csystem_start_us()))
         counts.set(.memoryUsed, to: process.memory.usedBytes)
         counts.set(.memoryLimit, to: process.memory.limit)
-        for (use, count) in process.memory.refusals {
-            counts.set(.memoryRefusals, to: count, "\(use)")
+        let refusals = process.memory.refusals
+        for use in MemoryUse.allCases {
+            counts.set(.memoryRefusals, to: refusals[use] ?? 0, "\(use)")
         }
         if let end = identity?.current.certificateEnd {
             counts.set(.certificateEnd, to: Int(end) * MetricFamily.Unit.seconds.one)
@@ -155,11 +167,11 @@ struct MetricsCollector: Sendable {
         add("replies", process.turns.count, of: replies)
 
         let store = configuration.store.connections * pools.count
-        let pools = figures.flatMap(\.pools.values)
+        let open = figures.flatMap(\.pools.values)
         counts.set(.storeConnectionsLimit, to: store)
-        add("store_connections", pools.reduce(0) { $0 + $1.busy + $1.idle + $1.connecting }, of: store)
+        add("store_connections", open.reduce(0) { $0 + $1.busy + $1.idle + $1.connecting }, of: store)
         counts.set(.storeWaitingLimit, to: configuration.store.maximumWaiting)
-        add("store_waiting", pools.map(\.waiting).max() ?? 0, of: configuration.store.maximumWaiting)
+        add("store_waiting", open.map(\.waiting).max() ?? 0, of: configuration.store.maximumWaiting)
 
         add("memory", process.memory.usedBytes, of: process.memory.limit)
         add("open_files", openFiles, of: Int(csystem_soft_descriptor_limit()))

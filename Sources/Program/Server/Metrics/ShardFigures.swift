@@ -20,8 +20,7 @@ struct ShardFigures: Sendable {
         await withCheckedContinuation { continuation in
             pools.shard.run {
                 let services = services[pools.shard]
-                // The lists name the models of servers without configured ones. A shard asks them in the background, every 5 s at most.
-                services.upstreams.directory.refreshModels?()
+                services.upstreams.directory.refreshIfModelIsMissing()
                 continuation.resume(
                     returning: ShardFigures(
                         index: pools.shard.index, delay: max(.zero, pools.shard.now - begun),

@@ -79,7 +79,8 @@ extension Metric {
         case .failovers:
             .counter(
                 "chatterd_upstream_failovers_total",
-                "Further requests for a reply: retried, before, continued or restarted.", "from", "to", "phase")
+                "Further requests for a reply: retried, before, continued, restarted or repaired.", "from", "to",
+                "phase")
         case .upstreamUp:
             .gauge("chatterd_upstream_up", "0 while a model server cools down or cannot be asked.", "upstream")
         case .upstreamCooldown:

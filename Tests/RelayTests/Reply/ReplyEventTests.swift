@@ -87,6 +87,17 @@ import Testing
         #expect(relay.observed.words.suffix(2) == ["a upstream_busy", "a to a retried upstream_busy"])
     }
 
+    @Test func answerWithoutItsFormIsRepaired() throws {
+        let (relay, models) = TestRelay.withServers("a")
+        relay.post("Hi", format: #"{"type":"object"}"#)
+        try models[0].last.complete("words")
+        relay.clock.settle()
+        #expect(relay.observed.words.suffix(2) == ["a ok", "a to a repaired answer_violates_format"])
+        try models[0].last.complete("{}")
+        relay.clock.settle()
+        #expect(relay.observed.words.suffix(2) == ["a ok", "ended complete"])
+    }
+
     @Test func stoppedRequestIsCancelled() throws {
         let relay = TestRelay()
         let post = relay.post("Hi")

@@ -377,7 +377,11 @@ final class ReplyGenerator {
         let name = target.upstream.description.name
         if let before = reply.facts.upstream, let outcome {
             let phase: ReplyEvent.Phase =
-                run.text != nil ? .continued : !reply.isEmpty ? .restarted : before == name ? .retried : .before
+                switch outcome {
+                case .failed(.formViolated): .repaired
+                default:
+                    run.text != nil ? .continued : !reply.isEmpty ? .restarted : before == name ? .retried : .before
+                }
             context.observe(.failover(from: before, to: name, phase, outcome))
         }
         (failure, outcome) = (nil, nil)
@@ -432,18 +436,21 @@ final class ReplyGenerator {
         }
         let content = try await reply.completeContent()
         let answer = hasCalls ? content.toolCalls : content.text
-        let outcome = await self.outcome(of: answer, form)
+        let result = await self.result(of: answer, form)
         self.form.updateIfUsed { checked in
-            checked.outcome = outcome
-            if let violation = outcome?.violation, run.repaired == nil {
+            checked.outcome = result
+            if let violation = result?.violation, run.repaired == nil {
                 checked.repair = form.repair(of: answer, after: violation)
             }
         }
-        return outcome?.violation
+        if result?.violation != nil {
+            outcome = .failed(.formViolated)
+        }
+        return result?.violation
     }
 
     /// Checks an answer. A check that takes long leaves the event loop, whatever the sizes of the answer and of its schema are.
-    private func outcome(of answer: [UInt8], _ form: AnswerForm) async -> AnswerForm.Outcome? {
+    private func result(of answer: [UInt8], _ form: AnswerForm) async -> AnswerForm.Outcome? {
         let quick = await context.scheduler.work(answer.count + form.size) {
             form.outcome(of: answer, steps: JSONSchema.quickSteps)
         }

@@ -36,6 +36,8 @@ public enum ReplyEvent {
         case continued
         /// The answer begins again.
         case restarted
+        /// The answer is complete, and does not have the form that the request asks for.
+        case repaired
     }
 
     case began(Origin)

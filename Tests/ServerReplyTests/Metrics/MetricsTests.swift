@@ -143,8 +143,9 @@ private let withMetrics: [Setting: String] = [.metricsListen: "127.0.0.1:0"]
         }
         let list = #"[{"name":"open","kind":"ollama","url":"\#(upstream.url)"}]"#
         try await onStage(environment: withMetrics.merging([.upstreams: list]) { $1 }) { stage in
-            let name = "evil\"app\n# EOF\nevil_metric 1\\"
-            for _ in 0..<2 { _ = try stage.chat(name, "evil prompt", model: "evil\"model") }
+            for name in ["evil\"app\\{le=\"1\"} 1", "evil\"app\n# EOF\nevil_metric 1\\", "evil"] {
+                _ = try stage.chat(name, "evil prompt", model: "evil\"model")
+            }
             _ = try stage.send("GET", "/replies/evil")
             _ = try stage.send("GET", "/evil%22path?evil=1")
             _ = try stage.send("EVIL", "/llmchat", fields: [("X-Request-Id", "evil"), ("Evil", "1")])
@@ -169,21 +170,24 @@ private let withMetrics: [Setting: String] = [.metricsListen: "127.0.0.1:0"]
             probing: { _ in .plain(200, #"{"models":[{"name":"tiny:latest","model":"tiny:latest"}]}"#) }
         ) { _ in .answer(["Hello"]) }
         try await onStage(upstream: upstream.url, environment: withMetrics) { stage in
-            try eventually("the model has a name") {
-                _ = try stage.chat("app", "prompt")
-                let ends = try stage.metrics().series("chatterd_replies_ended_total")
-                return ends.keys.contains { $0.hasSuffix(#"model="tiny"}"#) } ? true : nil
-            }
+            try eventually(
+                "the model has a name",
+                isTrue: {
+                    _ = try stage.chat("app", "prompt")
+                    let ends = try stage.metrics().series("chatterd_replies_ended_total")
+                    return ends.keys.contains { $0.hasSuffix(#"model="tiny"}"#) }
+                })
         }
     }
 
     @Test func metricsAreOnTheirOwnListenerOnly() async throws {
         try await onStage { stage in
-            #expect(stage.application.metricsAddress == nil)
-            #expect(try stage.send("GET", "/metrics").status == 404)
+            let answer = try stage.send("GET", "/metrics")
+            #expect(answer.status == 404 && stage.application.metricsAddress == nil)
         }
         try await onStage(environment: withMetrics) { stage in
-            #expect(try stage.send("GET", "/metrics").status == 404)
+            let answer = try stage.send("GET", "/metrics")
+            #expect(answer.status == 404)
             #expect(try stage.askMetrics().status == 200)
             #expect(try stage.askMetrics(method: "POST").status == 405)
             for path in ["/", "/models", "/healthz", "/replies/x", "/page/app.js"] {

@@ -10,7 +10,7 @@ from harness.client import ask
 from harness.machine import TIMEOUT, make_directory
 
 ADDRESS = r"^metrics at http://127\.0\.0\.1:(\d+)/metrics"
-ODD = 'an "app"\nwith \\ and {le="1"} 1\n# EOF'
+ODD = 'an "app" with \\ and {le="1"} 1 # EOF'
 
 
 @unittest.skipUnless(importlib.util.find_spec("prometheus_client"), "prometheus-client could not be installed")

@@ -33,7 +33,9 @@ extension Metric {
                 "route")
         case .connections: .gauge("chatterd_http_connections", "Open connections of clients.")
         case .connectionsLimit:
-            .gauge("chatterd_http_connections_limit", "CHATTERD_MAX_CONNECTIONS, which each listener may have.")
+            .gauge(
+                "chatterd_http_connections_limit",
+                "The connections that the listeners accept: CHATTERD_MAX_CONNECTIONS each.")
         case .slowReadersCut:
             .counter(
                 "chatterd_slow_readers_cut_total",
@@ -117,7 +119,8 @@ extension Metric {
                 Buckets.statements, "purpose")
         case .storeErrors:
             .counter(
-                "chatterd_store_errors_total", "Batches that failed, and connections that could not be made.", "code",
+                "chatterd_store_errors_total", "Batches of statements that failed, also for lack of a connection.",
+                "code",
                 "sqlstate")
         case .storeWritable: .gauge("chatterd_store_writable", "1 while the database can store prompts.")
         case .leaseAge:

@@ -1,5 +1,5 @@
 /// The declaration of a metric.
-public struct MetricFamily: Sendable, Equatable {
+public struct MetricFamily: Sendable {
     /// What the values mean.
     public enum Kind: Sendable, Equatable {
         /// Only grows.

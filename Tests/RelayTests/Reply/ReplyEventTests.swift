@@ -68,7 +68,7 @@ import Testing
 
     @Test func answerIsContinuedOrRestarted() throws {
         for (text, phase) in [(TestRelay.half, "continued"), ("Hel", "restarted")] {
-            let (relay, models) = TestRelay.withServers("a", "b")
+            let (relay, models) = TestRelay.withServers("a", "b") { $0.continuation = .prefill }
             relay.post("Hi")
             try models[0].last.send(text)
             try models[0].last.fail(.incomplete)

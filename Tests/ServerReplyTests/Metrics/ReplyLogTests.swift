@@ -50,9 +50,10 @@ import Testing
         try await onStage(environment: [.adminToken: testAdminToken], log: file.log) { stage in
             let one = #"{"name":"one","kind":"ollama","url":"http://127.0.0.1:9"}"#
             let two = #"{"name":"one","kind":"ollama","url":"http://127.0.0.1:9","models":["tiny"]}"#
-            #expect(try stage.call("POST", "/upstreams", one, as: testAdminToken).status == 201)
-            #expect(try stage.call("PUT", "/upstreams/one", two, as: testAdminToken).status == 200)
-            #expect(try stage.call("DELETE", "/upstreams/one", as: testAdminToken).status == 200)
+            let added = try stage.call("POST", "/upstreams", one, as: testAdminToken)
+            let changed = try stage.call("PUT", "/upstreams/one", two, as: testAdminToken)
+            let removed = try stage.call("DELETE", "/upstreams/one", as: testAdminToken)
+            #expect([added, changed, removed].map(\.status) == [201, 200, 200])
             for word in ["added", "changed", "removed"] {
                 let lines = objects(file, "model server \(word)")
                 #expect(lines.compactMap { $0["upstream"] as? String } == ["one"], "\(word)")

@@ -9,7 +9,7 @@ import Testing
 struct EncoderRunTests {
     @Test(arguments: [
         OpenAIChat() as any AnswerTranslator, OllamaChat(), OllamaGenerate(), AnthropicMessages(),
-        ChatterdAnswers(showsQueue: false),
+        ChatterdAnswers(showsQueue: false), ChatterdAnswers(showsQueue: false, course: .locationAndToolCalls),
     ])
     func runOfTokensIsWrittenLikeItsLines(_ translator: any AnswerTranslator) throws {
         let lines = ["a", "\\n", "\\\"b\\\"", "é"].map { token("\"content\":\"\($0)\"") }

@@ -75,7 +75,7 @@ struct ScopedStatements {
             SettlementStatements.isSettled(turn, process: process).bound, ReplyStatements.find(reply).bound,
             ReplyStatements.read(record, from: position, limit: 1 << 16).bound,
             JournalStatements.read(running, in: key, from: position, limit: 1 << 16).bound,
-            ConversationStatements.running(in: key).bound,
+            ConversationStatements.running(in: key).bound, ConversationStatements.tools(of: key).bound,
             ConversationStatements.keyedReply(in: key, key: IdempotencyKey(text: "k", digest: [1])).bound,
             ConversationStatements.openedTurn(running, in: key, owner: process).bound,
             ConversationStatements.isReplayed(turn, id: reply).bound,
@@ -153,6 +153,7 @@ struct ScopedStatements {
         return [
             ConversationRevision.lock(key).bound, CatalogueStatements.change(key, change).bound,
             CatalogueStatements.setMetadata("", of: key).bound,
+            ConversationStatements.setTools([], of: key, by: running).bound,
             ItemStatements.replace(number, id: reply, of: key, at: 1, content: [], extras: []).bound,
             CatalogueStatements.titled(key, "t").bound, CatalogueStatements.trimLog(of: key).bound,
         ]

@@ -37,6 +37,7 @@ import Testing
         Line("GET", "/page/app.js"), Line("GET", "/page/settings.json"),
         Line("POST", "/llmchat", prompt("p", adding: #","conversation":"trip""#)),
         Line("POST", "/llmchat", prompt("p", adding: #","appID":"shop","conversation":"trip""#)),
+        Line("POST", "/llmtools", prompt("p", adding: #","appID":"shop","conversation":"trip""#)),
         Line(
             "POST", "/llmprep",
             #"{"model":"tiny","appID":"shop","conversation":"trip","messages":[{"role":"system","content":"s"}]}"#),

@@ -40,7 +40,8 @@ import Testing
                 nil, "", "none", wrong, String(key.dropLast()), key + "A", "chatterd_", "a.b.c", "a.b.c.d.e",
             ] {
                 for (method, path) in [
-                    ("POST", "/llmchat"), ("POST", "/llmprep"), ("POST", "/llmprompt"), ("GET", "/replies/x"),
+                    ("POST", "/llmchat"), ("POST", "/llmtools"), ("POST", "/llmprep"), ("POST", "/llmprompt"),
+                    ("GET", "/replies/x"),
                     ("DELETE", "/conversations/shop"), ("POST", "/postchatt"), ("GET", "/getchatts"),
                     ("GET", "/models"),
                     ("POST", "/keys"), ("GET", "/keys"), ("POST", "/tokens"), ("GET", "/audit"), ("GET", "/upstreams"),

@@ -42,6 +42,7 @@ extension Migration {
             Migration(name: "0025_singles", sql: String(decoding: PackageResources._025_singles_sql, as: UTF8.self)),
             Migration(name: "0026_metadata", sql: String(decoding: PackageResources._026_metadata_sql, as: UTF8.self)),
             Migration(name: "0027_release", sql: String(decoding: PackageResources._027_release_sql, as: UTF8.self)),
+            Migration(name: "0028_tools", sql: String(decoding: PackageResources._028_tools_sql, as: UTF8.self)),
         ]
     }
 }

@@ -62,6 +62,8 @@ final class MemoryDatabase: @unchecked Sendable {
     var provenances: [ReplyID: ReplyProvenance] = [:]
     /// The signals to each process.
     var signals: [Int: [ReplySignal]] = [:]
+    /// The tools that conversations keep.
+    var tools: [ConversationKey: [UInt8]] = [:]
     /// The used idempotency keys, with their replies.
     var keys: [String: (digest: [UInt8], reply: ReplyID)] = [:]
 

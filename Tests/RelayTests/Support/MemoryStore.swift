@@ -70,12 +70,18 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
             }
             database.keys[key.text] = (key.digest, opening.id)
         }
+        if let tools = opening.newTools { database.tools[opening.conversation] = tools }
         let turn = database.append(opening.prompts, to: opening.conversation, holder: process)
         database.replies[opening.id] = MemoryDatabase.Reply(
             turn: turn, model: opening.model, holder: process, options: opening.options,
             onInterrupt: opening.onInterrupt)
         try end(isLost)
         return .opened(turn, leavesHistoriesUnread ? TurnHistory(unreadBehind: []) : try read(turn), nil)
+    }
+
+    func tools(of conversation: ConversationKey) async throws(RelayError) -> [UInt8] {
+        _ = try await begin(.find)
+        return database.tools[conversation] ?? []
     }
 
     func knownReply(in conversation: ConversationKey, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {

@@ -162,6 +162,8 @@ import Testing
             "components/schemas/TokenRequest/properties/expires_in/maximum": TokenRoute.maximumLifetime,
             "components/schemas/TokenRequest/properties/models/maxItems": TokenGrant.maximumNames,
             "components/schemas/TokenRequest/properties/scopes/maxItems": Scope.allCases.count,
+            "components/schemas/Tool/properties/function/properties/name/maxLength": ChatRequest.maximumToolName,
+            "components/schemas/ToolRequest/properties/tools/maxItems": ChatRequest.maximumTools,
             "components/schemas/Usage/properties/days/maxItems": UsageStore.daysLimit,
             "components/schemas/Usage/properties/people/maxItems": UsageStore.ownersLimit,
             "paths/~1audit/get/parameters/0/schema/maximum": AppKeyStore.auditLimit,

@@ -27,6 +27,7 @@ REQUESTS = [
     ("POST", "/llmchat", prompt("Hi", stream=False, on_disconnect="finish", on_interrupt="close", when_busy="refuse", conversation="c", parent="p")),
     ("POST", "/llmchat", prompt("Hi", stream=False, format="json", think="low", tools=[TOOL], options={"stop": ["x"]})),
     ("POST", "/llmchat", {"appID": "tools", "stream": False, "model": "m", "messages": USED}),
+    ("POST", "/llmtools", prompt("Hi", stream=False, tools=[TOOL])),
     ("POST", "/llmprep", prompt("Hi", stream=False)),
     ("POST", "/llmprompt", prompt("Hi", stream=False, options={"stop": "x"})),
     ("POST", "/conversations", {"appID": "client", "conversation": "d", "title": "t"}),

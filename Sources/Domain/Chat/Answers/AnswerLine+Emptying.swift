@@ -18,6 +18,17 @@ extension ByteBuffer {
         append(line, in: bytes, without: line.content.map { [$0.range] } ?? [])
     }
 
+    /// Appends a line without its text and reasoning; the rest is unchanged.
+    public mutating func append(emptyingTextOf line: AnswerLine, in bytes: Span<UInt8>) {
+        let gaps = [line.content?.range, line.thinking?.range].compactMap(\.self)
+        append(line, in: bytes, without: gaps.sorted { $0.lowerBound < $1.lowerBound })
+    }
+
+    /// Appends a line without its tool calls; the rest is unchanged.
+    public mutating func append(emptyingCallsOf line: AnswerLine, in bytes: Span<UInt8>) {
+        append(line, in: bytes, without: line.toolCalls.map { [($0.lowerBound + 1)..<($0.upperBound - 1)] } ?? [])
+    }
+
     /// Appends a line without its last tool call; the rest is unchanged.
     public mutating func append(removingLastCallOf line: AnswerLine, in bytes: Span<UInt8>) {
         append(line, in: bytes, without: line.toolCalls.flatMap { bytes.lastElement(ofArrayAt: $0) }.map { [$0] } ?? [])

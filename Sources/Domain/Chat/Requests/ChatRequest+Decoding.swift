@@ -2,13 +2,15 @@ import ChatterdBasics
 import ChatterdIdentity
 
 extension ChatRequest {
-    /// Decodes the body of a request to `/llmchat`, or to `/llmprep`, which needs no model.
+    /// Decodes the body of a request to `/llmchat`, or to `/llmtools`, whose conversation keeps its tools, or to `/llmprep`, which needs no
+    /// model.
     ///
-    /// chatterd's own members are checked strictly; null counts as absent. Members for the model server are kept unchanged.
+    /// chatterd's own members are checked strictly; null counts as absent. Members for the model server are kept unchanged, but for tools
+    /// that the conversation keeps.
     ///
     /// - Throws: the first problem that is found.
     public init(
-        decoding body: Span<UInt8>, requiringModel: Bool = true, permitsKept: Bool = false
+        decoding body: Span<UInt8>, requiringModel: Bool = true, keepingTools: Bool = false, permitsKept: Bool = false
     ) throws(ChatRequestError) {
         let members = try RequestMembers(of: body, known: Self.ownMembers)
         if let range = members.value("appID", in: body) {
@@ -40,6 +42,21 @@ extension ChatRequest {
             queueEvents = try ChatRequestField("queue_events", body.extracting(range)).boolean()
         }
         passThrough = try Self.passThrough(members.others, in: body, permitsKept: permitsKept)
+        if keepingTools { try takeTools() }
+    }
+
+    /// Checks the tools. An empty array is no member for the model server, because some servers refuse it.
+    private mutating func takeTools() throws(ChatRequestError) {
+        guard let index = passThrough.firstIndex(where: { $0.key == Self.toolsName }) else { return }
+        let tools = try ToolSchemas.decode(passThrough.remove(at: index).value)
+        newTools = tools
+        add(tools: tools)
+    }
+
+    /// Adds tools, as a JSON array, to the members for the model server, unless the array is empty.
+    public mutating func add(tools: [UInt8]) {
+        guard tools.count > 2 else { return }
+        passThrough.append(RawMember(key: Self.toolsName, value: tools))
     }
 
     /// The members that are not for the model server.

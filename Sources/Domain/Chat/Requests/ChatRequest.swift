@@ -39,6 +39,10 @@ public struct ChatRequest: Sendable, Equatable {
     /// The members for the model server: `options`, `format`, `tools`.
     public var passThrough: [RawMember]
 
+    /// The tools that the conversation keeps from now on, as a JSON array, which is among the members for the model server as well; `nil` for
+    /// no change.
+    public var newTools: [UInt8]?
+
     /// The limit of a role, in Unicode scalars.
     public static let maximumRoleLength = 32
 
@@ -57,6 +61,15 @@ public struct ChatRequest: Sendable, Equatable {
     public static let maximumOptions = 256
     /// The limit of the JSON text of `options`, in bytes.
     public static let maximumOptionsSize = 256 << 10
+
+    /// The limit of the tools that a conversation keeps.
+    public static let maximumTools = 128
+    /// The limit of the JSON text of the tools that a conversation keeps, in bytes: each turn of the conversation stores them.
+    public static let maximumToolsSize = 64 << 10
+    /// The limit of the name of a tool that a conversation keeps, in bytes.
+    public static let maximumToolName = 128
+    /// The name of the member with tools.
+    public static let toolsName = "tools"
 
     public init(
         appID: String?, model: String, messages: [ModelMessage], stream: Bool = true, passThrough: [RawMember] = []

@@ -126,6 +126,21 @@ extension ChatRequestError {
             problem: .wrongType, field: field.words,
             message: "\(field.words) must be \(wanted), \(isElement ? "without" : "not") \(found.noun).")
     }
+
+    // MARK: - Values at a path that is made from the request
+
+    static func missing(path: String) -> ChatRequestError {
+        ChatRequestError(problem: .missing, field: path, message: "\(path) is missing.")
+    }
+
+    static func unknownValue(path: String, wanted: String) -> ChatRequestError {
+        ChatRequestError(problem: .unknownValue, field: path, message: "\(path) must be \(wanted).")
+    }
+
+    static func wrongType(path: String, wanted: String, found: JSONKind) -> ChatRequestError {
+        ChatRequestError(
+            problem: .wrongType, field: path, message: "\(path) must be \(wanted), not \(found.noun).")
+    }
 }
 
 extension JSONKind {

@@ -6,13 +6,24 @@ import ChatterdRelay
 public struct ChatterdAnswers: AnswerTranslator {
     private let showsQueue: Bool
     private let retry: UInt32?
+    private let course: CourseEvents?
 
     /// - Parameters:
     ///   - showsQueue: whether queue positions are events, besides the comments.
     ///   - retry: the time in milliseconds after which a client should come back, for its stream; `nil` leaves it to the client.
-    public init(showsQueue: Bool, retry: UInt32? = nil) {
+    ///   - course: the events for client apps of the course in a stream from its beginning; `nil` for none.
+    public init(showsQueue: Bool, retry: UInt32? = nil, course: CourseEvents? = nil) {
         self.showsQueue = showsQueue
         self.retry = retry
+        self.course = course
+    }
+
+    /// The events that only client apps of the course know.
+    public enum CourseEvents: Sendable {
+        /// The place that an answer names.
+        case location
+        /// The calls of tools, which are no lines then, and the place.
+        case locationAndToolCalls
     }
 
     /// A failed answer ends with an `error` event, a stopped one with a line that says so.
@@ -20,7 +31,9 @@ public struct ChatterdAnswers: AnswerTranslator {
     public var waitsForModelServer: Bool { false }
 
     public func makeEncoder(_ context: AnswerContext) -> any AnswerEncoder {
-        ChatterdEventEncoder(model: context.model, retry: retry, showsQueue: showsQueue)
+        let encoder = ChatterdEventEncoder(model: context.model, retry: retry, showsQueue: showsQueue)
+        guard let course else { return encoder }
+        return CourseEventEncoder(encoder, namesToolCalls: course == .locationAndToolCalls)
     }
 
     /// Appends the last line with the whole answer in its message.

@@ -17,6 +17,9 @@ public protocol ConversationStore: AnyObject, Sendable {
     ///   reached.
     func openTurn(_ opening: NewTurn) async throws(RelayError) -> OpeningOutcome
 
+    /// The tools that a conversation keeps, as a JSON array; empty if it keeps none.
+    func tools(of conversation: ConversationKey) async throws(RelayError) -> [UInt8]
+
     /// The reply to the earlier request with a key; `nil` if there was none.
     ///
     /// - Throws: `idempotencyKeyReused` if the key was used with another body.

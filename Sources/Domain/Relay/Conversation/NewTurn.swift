@@ -26,6 +26,8 @@ public struct NewTurn: Sendable {
     public var isSingle = false
     /// The digest by which a repetition of the request is recognised; `nil` for none.
     public var digest: HistoryDigest?
+    /// The tools that the conversation keeps from now on, as a JSON array; an empty array for none, `nil` for no change.
+    public var newTools: [UInt8]?
     /// The meter of the request; `nil` if it counts against no limit.
     public var meter: Meter?
     /// How far back the history is read; `nil` for all of it.

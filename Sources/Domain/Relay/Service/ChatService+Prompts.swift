@@ -85,7 +85,24 @@ extension ChatService {
             reach: context.reach(of: request.model, passThrough: request.passThrough, in: conversation))
         opening.isSingle = request.isSingle
         opening.digest = request.digest
+        opening.newTools = request.newTools
         return opening
+    }
+
+    /// The request with the tools that its conversation keeps, if it has none of its own.
+    ///
+    /// The turn stores them as well, so that another answer to its prompt, and a process that adopts it, have the same tools.
+    public func addKeptTools(
+        to request: ChatRequest, in conversation: ConversationKey
+    ) async throws(RelayError) -> ChatRequest {
+        guard request.newTools == nil else { return request }
+        try refuseWhenStopping()
+        let tools = try await store.tools(of: conversation)
+        // A row that was changed by hand may have another text.
+        guard (try? JSONSlice(tools))?.kind == .array else { return request }
+        var request = request
+        request.add(tools: tools)
+        return request
     }
 
     /// Begins the reply of an opened turn.

@@ -18,6 +18,8 @@ public struct EventName: Sendable, Hashable {
     public static let error = EventName(known: "error")
     public static let queue = EventName(known: "queue")
     public static let reset = EventName(known: "reset")
+    public static let toolCalls = EventName(known: "tool_calls")
+    public static let location = EventName(known: "latlon")
     public static let conversation = EventName(known: "conversation")
     public static let prompt = EventName(known: "prompt")
     public static let reply = EventName(known: "reply")

@@ -35,6 +35,9 @@ struct OpeningBatch {
             transaction.add(
                 AttachmentStatements.attach(attachments.0, to: opening.conversation, limit: attachments.limit))
         }
+        if let tools = opening.newTools {
+            transaction.add(ConversationStatements.setTools(tools, of: opening.conversation, by: opening.id))
+        }
         if opening.whenBusy == .stop || opening.whenBusy == .replace {
             transaction.add(ConversationStatements.stopRunning(in: opening.conversation, except: opening.id))
         }

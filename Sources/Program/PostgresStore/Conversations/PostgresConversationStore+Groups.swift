@@ -17,9 +17,11 @@ extension PostgresConversationStore {
     }
 
     /// The size of a turn that may be opened with others, in bytes: it follows the last turn of its conversation, its prompts have text only,
-    /// nothing can refuse it but the size of the conversation, its idempotency key and limits, and it is short. `nil` for other turns.
+    /// nothing can refuse it but the size of the conversation, its idempotency key and limits, it changes no tools, and it is short. `nil` for
+    /// other turns.
     static func sharedSize(of opening: NewTurn) -> Int? {
-        guard opening.parent == nil, opening.whenBusy == .wait, opening.prompts.allSatisfy({ $0.extras == nil })
+        guard opening.parent == nil, opening.whenBusy == .wait, opening.newTools == nil,
+            opening.prompts.allSatisfy({ $0.extras == nil })
         else { return nil }
         let bytes = textSize(of: opening.prompts) + opening.options.count
         return bytes <= Openings.mostBytes / 4 ? bytes : nil

@@ -179,6 +179,10 @@ public final class PostgresConversationStore: ConversationStore {
         prompts.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
     }
 
+    public func tools(of conversation: ConversationKey) async throws(RelayError) -> [UInt8] {
+        try await run(ConversationStatements.tools(of: conversation)).first ?? []
+    }
+
     public func knownReply(in conversation: ConversationKey, key: IdempotencyKey) async throws(RelayError) -> ReplyID? {
         try Self.knownReply(try await run(ConversationStatements.keyedReply(in: conversation, key: key)))
     }

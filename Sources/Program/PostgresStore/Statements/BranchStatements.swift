@@ -104,12 +104,13 @@ enum BranchStatements {
                 WHERE state IS NULL OR is_whole
             ), source AS (
                 SELECT (SELECT title FROM chatterd_conversations WHERE appid = $1) AS title,
-                    (SELECT metadata FROM chatterd_conversations WHERE appid = $1) AS metadata
+                    (SELECT metadata FROM chatterd_conversations WHERE appid = $1) AS metadata,
+                    (SELECT tools FROM chatterd_conversations WHERE appid = $1) AS tools
                 WHERE EXISTS (SELECT FROM chatts WHERE appid = $1)
                     OR EXISTS (SELECT FROM chatterd_conversations WHERE appid = $1)
             ), claimed AS (
-                INSERT INTO chatterd_conversations (appid, owner, title, metadata)
-                SELECT $2, $4, coalesce($5, s.title), s.metadata FROM source s
+                INSERT INTO chatterd_conversations (appid, owner, title, metadata, tools)
+                SELECT $2, $4, coalesce($5, s.title), s.metadata, s.tools FROM source s
                 WHERE ($3 IS NULL OR EXISTS (SELECT FROM tip)) AND NOT EXISTS (SELECT FROM chatts WHERE appid = $2)
                     AND coalesce((SELECT max(size) FROM kept), 0) <= $6
                 ON CONFLICT (appid) DO NOTHING

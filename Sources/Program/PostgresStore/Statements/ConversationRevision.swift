@@ -51,20 +51,26 @@ enum ConversationRevision {
     /// at all if it has none. It returns the revision, and the version of the rows that do not change. A single request is in the lists from
     /// then on.
     ///
-    /// - Parameter rebases: whether feeds cannot replay the change.
-    static func changed(owner: String, from source: String, rebases: Bool = false) -> String {
-        changed("$1, \(owner)", from: source, rebases: rebases)
+    /// - Parameters:
+    ///   - rebases: whether feeds cannot replay the change.
+    ///   - clearsTools: whether the conversation keeps no tools any more.
+    static func changed(
+        owner: String, from source: String, rebases: Bool = false, clearsTools: Bool = false
+    ) -> String {
+        changed("$1, \(owner)", from: source, rebases: rebases, clearsTools: clearsTools)
     }
 
     /// The same CTE for several conversations: once for each row of `source`, which has the conversation and its owner in `columns`. It returns
     /// the conversations too.
-    static func changed(_ columns: String, from source: String, rebases: Bool = false) -> String {
+    static func changed(
+        _ columns: String, from source: String, rebases: Bool = false, clearsTools: Bool = false
+    ) -> String {
         """
         changed AS (
             INSERT INTO chatterd_conversations AS v (appid, owner) SELECT \(columns) FROM \(source)
             ON CONFLICT (appid) DO UPDATE SET
                 revision = v.revision + 1, \(changedNow)\(rebases ? ", base = v.revision + 1" : ""),
-                \(listed("v"))
+                \(listed("v"))\(clearsTools ? ", tools = NULL" : "")
             RETURNING v.appid, v.revision, v.epoch, v.base
         )
         """

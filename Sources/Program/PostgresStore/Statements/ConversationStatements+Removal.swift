@@ -25,7 +25,8 @@ extension ConversationStatements {
                     AND key IN (SELECT key FROM chatterd_keys WHERE appid = $1 ORDER BY key FOR UPDATE)
                 RETURNING key
             ), \(ConversationRevision.changed(
-                owner: "$5", from: "(SELECT count(*) AS count FROM keys) AS k WHERE k.count >= 0", rebases: true)),
+                owner: "$5", from: "(SELECT count(*) AS count FROM keys) AS k WHERE k.count >= 0", rebases: true,
+                clearsTools: true)),
             gone AS (
                 DELETE FROM chatts WHERE appid = $1 AND (SELECT revision FROM changed) > 0 RETURNING seq, state
             ), stale AS (

@@ -34,6 +34,32 @@ enum ConversationStatements {
         row.nextReplyID()
     }
 
+    /// The tools that a conversation keeps, as a JSON array; empty if it keeps none.
+    static func tools(of conversation: ConversationKey) -> Query<[UInt8]> {
+        Query(toolsStatement, .text(conversation.text))
+    }
+
+    private static let toolsStatement = Statement(
+        "conversation_tools", after: .rowScope, .text, returnsBinary: true,
+        sql: "SELECT tools FROM chatterd_conversations WHERE appid = $1"
+    ) { row in
+        row.nextBytes()
+    }
+
+    /// Replaces the tools that a conversation keeps, if the transaction has opened the turn of a reply. Tools that are the same leave the row as
+    /// it is.
+    static func setTools(_ tools: [UInt8], of conversation: ConversationKey, by id: ReplyID) -> Query<Void> {
+        Query(setToolsStatement, .text(conversation.text), .utf8(tools), .uuid(id))
+    }
+
+    private static let setToolsStatement = Statement(
+        "set_tools", after: .rowScope, .text, .text, .uuid,
+        sql: """
+            UPDATE chatterd_conversations SET tools = nullif($2, '[]')
+            WHERE appid = $1 AND tools IS DISTINCT FROM nullif($2, '[]')
+                AND EXISTS (SELECT FROM chatts n WHERE n.appid = $1 AND n.id = $3 AND n.turn = n.seq AND n.state = 'streaming')
+            """)
+
     /// The reply of an idempotency key, if the key is in use.
     static func keyedReply(in conversation: ConversationKey, key: IdempotencyKey) -> Query<KeyedReply> {
         Query(keyedReplyStatement, .text(conversation.text), .text(key.text), .bytes(key.digest))

@@ -112,8 +112,10 @@ struct AnswerForm: Sendable {
     }
 
     /// The form of chatterd's own paths.
-    init(isStreamed: Bool, showsQueue: Bool, retry: UInt32? = nil) {
-        self.init(ChatterdAnswers(showsQueue: showsQueue, retry: retry), isStreamed: isStreamed)
+    init(
+        isStreamed: Bool, showsQueue: Bool, retry: UInt32? = nil, course: ChatterdAnswers.CourseEvents? = nil
+    ) {
+        self.init(ChatterdAnswers(showsQueue: showsQueue, retry: retry, course: course), isStreamed: isStreamed)
     }
 
     /// The context of the answer of a reply.

@@ -5,6 +5,7 @@ import ChatterdHTTP
 public enum Route: String, CaseIterable, Sendable {
     case identity = "/"
     case llmchat = "/llmchat"
+    case llmtools = "/llmtools"
     case llmprep = "/llmprep"
     case llmprompt = "/llmprompt"
     case reply = "/replies/:id"

@@ -16,7 +16,7 @@ extension Router {
         self.init()
         addReplies(services, process, access)
         addConversations(services, process, access)
-        addBoard(services, access)
+        addCourse(services, access)
         addUpstreams(services, registry, process.configuration.upstreams, access)
         addCredentials(
             process.access, process.usage, services,
@@ -35,6 +35,7 @@ extension Router {
             services: services, sender: sender, memory: process.memory,
             defaultModel: process.configuration.upstreams.defaultModel)
         on(.post, .llmchat, for: .chat, access, chat.answer)
+        on(.post, .llmtools, for: .chat, access, chat.answerWithTools)
         on(.post, .llmprep, for: .chat, access, chat.prepare)
         let prompt = PassThroughRoute(
             services: services, usage: process.usage, memory: process.memory,
@@ -106,7 +107,7 @@ extension Router {
         on(.get, .conversationEvents, for: .read, access, FeedRoute(services: services).follow)
     }
 
-    private mutating func addBoard(_ services: ShardedServices, _ access: AccessControl) {
+    private mutating func addCourse(_ services: ShardedServices, _ access: AccessControl) {
         let board = BoardRoute(services: services)
         on(.post, .postchatt, for: .chat, access, board.post)
         on(.get, .getchatts, for: .read, access, board.list)

@@ -1,12 +1,13 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdDialects
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdRelay
 import ChatterdSockets
 
-/// `POST /llmchat` and `POST /llmprep`: docs/api.md.
+/// `POST /llmchat`, `POST /llmtools` and `POST /llmprep`: docs/api.md.
 struct ChatRoute: Sendable {
     /// The maximum number of copies of a body while its prompt is stored, itself included.
     static let copies = 5
@@ -19,8 +20,21 @@ struct ChatRoute: Sendable {
 
     /// Stores the prompt, asks the model with the whole conversation, and streams or sends the answer.
     @Sendable func answer(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        try await answer(request, responder, principal, with: .location)
+    }
+
+    /// As `answer`; the conversation keeps the tools of the request, and the client gets calls of tools as events of their own.
+    @Sendable func answerWithTools(
+        _ request: Request, _ responder: Responder, _ principal: Principal
+    ) async throws(RelayError) {
+        try await answer(request, responder, principal, with: .locationAndToolCalls)
+    }
+
+    private func answer(
+        _ request: Request, _ responder: Responder, _ principal: Principal, with events: ChatterdAnswers.CourseEvents
+    ) async throws(RelayError) {
         // The prompt is committed when `accept` returns.
-        let (prompt, form) = try await accept(request, responder, principal)
+        let (prompt, form) = try await accept(request, responder, principal, with: events)
         // A response may take long. The body is released before it.
         request.body.release()
         let watch = services[request].watch(principal)
@@ -33,19 +47,22 @@ struct ChatRoute: Sendable {
     }
 
     private func accept(
-        _ request: Request, _ responder: Responder, _ principal: Principal
+        _ request: Request, _ responder: Responder, _ principal: Principal, with events: ChatterdAnswers.CourseEvents
     ) async throws(RelayError) -> (AcceptedPrompt, AnswerForm) {
-        var (chat, conversation) = try await decode(request, responder, principal, requiringModel: defaultModel == nil)
+        let keepsTools = events == .locationAndToolCalls
+        var (chat, conversation) = try await decode(
+            request, responder, principal, requiringModel: defaultModel == nil, keepingTools: keepsTools)
         if let defaultModel, chat.model.isEmpty {
             chat.model = defaultModel
         }
         try principal.check(model: chat.model)
         chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
         let form = AnswerForm(
-            isStreamed: chat.stream, showsQueue: try request.queueEvents(unless: chat.queueEvents))
+            isStreamed: chat.stream, showsQueue: try request.queueEvents(unless: chat.queueEvents), course: events)
         let key = try request.idempotencyKey()
         // The reservation stays until the prompt is stored.
         request.body.releaseBytes()
+        if keepsTools { chat = try await services[request].chat.addKeptTools(to: chat, in: conversation) }
         return (try await services[request].chat.accept(chat, in: conversation, key: key, meter: principal.meter), form)
     }
 
@@ -60,7 +77,8 @@ struct ChatRoute: Sendable {
 
     @inline(never)
     private func decode(
-        _ request: Request, _ responder: Responder, _ principal: Principal, requiringModel: Bool
+        _ request: Request, _ responder: Responder, _ principal: Principal, requiringModel: Bool,
+        keepingTools: Bool = false
     ) async throws(RelayError) -> (ChatRequest, ConversationKey) {
         try request.requireJSON(
             like: requiringModel
@@ -73,7 +91,7 @@ struct ChatRoute: Sendable {
         do throws(ChatRequestError) {
             let body = request.body.bytes
             chat = try await LongWork.run(on: body.count) { () throws(ChatRequestError) in
-                try ChatRequest(decoding: body.span, requiringModel: requiringModel)
+                try ChatRequest(decoding: body.span, requiringModel: requiringModel, keepingTools: keepingTools)
             }
         } catch {
             throw RelayError(.invalidRequest, error.message)

@@ -57,6 +57,7 @@ import Testing
         Line("POST", "/links", #"{"conversation":"trip"}"#), Line("POST", "/links", #"{"reply":":id"}"#),
         Line("GET", "/session"), Line("POST", "/session"), Line("DELETE", "/session"),
         Line("POST", "/postchatt", #"{"username":"u","message":"m"}"#), Line("GET", "/getchatts"),
+        Line("GET", "/weather"),
         Line("GET", "/models"),
         Line("POST", "/v1/chat/completions", #"{"model":"tiny","messages":[{"role":"user","content":"p"}]}"#),
         Line("GET", "/v1/models"), Line("GET", "/v1/models/none"),

@@ -176,6 +176,8 @@ import Testing
             "paths/~1usage/get/parameters/0/schema/maximum": UsageStore.daysLimit,
             "paths/~1usage/get/parameters/1/schema/maximum": UsageStore.ownersLimit,
             "paths/~1usage/get/parameters/3/schema/maxLength": SignedLink.maximumIDLength,
+            "paths/~1weather/get/parameters/0/schema/maxLength": Degrees.maximumLength,
+            "paths/~1weather/get/parameters/1/schema/maxLength": Degrees.maximumLength,
         ]
         for schema in ["AppKey", "KeyRequest", "Limits", "TokenRequest"] {
             for name in ExceededLimit.Name.allCases {

@@ -102,6 +102,9 @@ class Model:
 
     async def _serve(self, inner):
         if inner.method == "GET":
+            # It is the weather service too.
+            if inner.path.startswith("/v1/forecast"):
+                return await inner.answer(json.dumps({"current": {"temperature_2m": 53.4}}))
             names = self.names
             return await inner.answer(json.dumps({"models": [{"name": name} for name in names]} if names else {}))
         exchange, name = Exchange(inner), inner.request.get("model")

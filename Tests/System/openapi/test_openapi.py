@@ -40,7 +40,7 @@ class OpenAPITests(unittest.TestCase):
         self.model = Model(type(self))
         self.model.script = answer
         self.directory = make_directory(type(self))
-        server = Server(self.directory, OLLAMA_URL=self.model.url, **variables)
+        server = Server(self.directory, OLLAMA_URL=self.model.url, CHATTERD_WEATHER_URL=self.model.url, **variables)
         self.addCleanup(server.stop)
         self.url = server.url
 

@@ -22,6 +22,9 @@ extension Configuration {
         public var browsers = BrowserPolicy(hosts: [], origins: [])
         /// The app of the conversations of the web page in `open` mode.
         public private(set) var pageApp = "web"
+        /// The service that `/weather` asks.
+        public var weather = UpstreamURL(
+            isSecure: true, address: HostAndPort(host: "api.open-meteo.com", port: 443))
         /// The number of event loops.
         public var shards = max(1, min(256, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
         /// The memory budget of the process, in bytes; `nil` for half of the available memory.

@@ -76,6 +76,10 @@ extension Setting {
                 .process,
                 .text { configuration, value throws(SettingProblem) in try configuration.server.setPageApp(value) },
                 "web", "The app of the conversations of the web page in open mode; all browsers share them.")
+        case .weather:
+            .plain(
+                .process, .url { $0.server.weather = $1 }, "https://api.open-meteo.com",
+                "The service that /weather asks, with the API of Open-Meteo.")
         case .shards:
             .option(
                 .process, .count(1...256, of: "threads") { $0.server.shards = $1 }, "number of cores",

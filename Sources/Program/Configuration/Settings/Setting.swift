@@ -16,6 +16,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case hosts = "CHATTERD_HOSTS"
     case origins = "CHATTERD_ORIGINS"
     case pageApp = "CHATTERD_PAGE_APP"
+    case weather = "CHATTERD_WEATHER_URL"
     case shards = "CHATTERD_SHARDS"
     case shutdownDelay = "CHATTERD_SHUTDOWN_DELAY"
     case memory = "CHATTERD_MEMORY"

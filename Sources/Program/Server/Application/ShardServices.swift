@@ -19,6 +19,7 @@ final class ShardServices {
     /// The open feeds of conversations.
     let feeds: ConversationFeeds
     let authenticator: Authenticator
+    let weather: WeatherSource
     /// The running responses whose credentials can be revoked.
     let revocable: RevocableResponses
 
@@ -65,6 +66,7 @@ final class ShardServices {
             limits: FeedWriter.Limits(
                 unsent: configuration.streams.unsentLimit, keepAlive: configuration.streams.keepAlive),
             storeRetryTimeout: configuration.relay.storeRetryTimeout, on: pools.shard)
+        weather = WeatherSource(configuration.server.weather, on: pools.shard)
         revocable = RevocableResponses(process.access, on: pools.shard)
         authenticator = Authenticator(
             configuration, registry: process.access, issuers: process.issuers)

@@ -20,6 +20,7 @@ public enum Route: String, CaseIterable, Sendable {
     case conversationEvents = "/conversations/:c/events"
     case postchatt = "/postchatt"
     case getchatts = "/getchatts"
+    case weather = "/weather"
     case models = "/models"
     case upstreams = "/upstreams"
     case upstream = "/upstreams/:name"

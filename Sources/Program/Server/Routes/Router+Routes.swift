@@ -111,6 +111,7 @@ extension Router {
         let board = BoardRoute(services: services)
         on(.post, .postchatt, for: .chat, access, board.post)
         on(.get, .getchatts, for: .read, access, board.list)
+        on(.get, .weather, for: .chat, access, WeatherRoute(services: services).tell)
     }
 
     /// Adds the list of models and the list of model servers.

@@ -66,8 +66,11 @@ struct CourseEventTests {
         let message = #""message":{"role":"assistant","content":"ok","# + Self.calls + "}"
         let last = #"{"model":"u","created_at":"t",\#(message),"done":true,"eval_count":7}"#
         let start = #"{"model":"u","created_at":"t","message":{"role":"assistant","content":"#
+        var position = ReplyPosition(text: 2, toolCalls: 9)
+        // As a running reply gives it.
+        position.isEnd = true
         #expect(
-            written { end(last, at: ReplyPosition(text: 2, toolCalls: 9), &$0, &$1) }
+            written { end(last, at: position, &$0, &$1) }
                 == "id: 2\ndata: \(start)\"ok\",\"tool_calls\":[]},\"done\":false}\n\n"
                 + "id: 2.0.9\nevent: tool_calls\ndata: \(start)\"\",\(Self.calls)},\"done\":false}\n\n"
                 + "id: 2.0.9-end\ndata: \(start)\"\",\"tool_calls\":[]},\"done\":true,\"eval_count\":7}\n\n")

@@ -52,7 +52,10 @@ struct CourseEventEncoder: AnswerEncoder {
         readMarker(of: line, in: ending.lastEvent.span)
         var ending = ending
         if namesToolCalls, position.toolCalls != calls {
-            appendParts(of: line, in: ending.lastEvent.span, to: position, &buffer)
+            // A client that comes back after the calls gets the last line.
+            var middle = position
+            middle.isEnd = false
+            appendParts(of: line, in: ending.lastEvent.span, to: middle, &buffer)
             var last = ByteBuffer()
             last.append(emptying: line, in: ending.lastEvent.span)
             ending.lastEvent = last.array

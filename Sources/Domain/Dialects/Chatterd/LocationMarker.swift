@@ -30,7 +30,7 @@ struct LocationMarker {
             // Most texts have no marker.
             while index < text.count, text[index] != Self.firstByte { index += 1 }
         }
-        while index < text.count {
+        while index < text.count, location == nil {
             read(text[index])
             index += 1
         }

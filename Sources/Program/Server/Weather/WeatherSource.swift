@@ -76,6 +76,6 @@ final class WeatherSource {
     }
 
     private static func malformed(_ detail: String) -> RelayError {
-        RelayError(.model(.malformed), "The answer of the weather service is no temperature.", detail: detail)
+        RelayError(.model(.malformed), "The answer of the weather service is not a temperature.", detail: detail)
     }
 }

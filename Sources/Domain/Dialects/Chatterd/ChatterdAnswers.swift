@@ -22,7 +22,7 @@ public struct ChatterdAnswers: AnswerTranslator {
     public enum CourseEvents: Sendable {
         /// The place that an answer names.
         case location
-        /// The calls of tools, which are no lines then, and the place.
+        /// The calls of tools, which then have no lines, and the place.
         case locationAndToolCalls
     }
 

@@ -3,7 +3,7 @@ import Dispatch
 /// Work whose time grows with what a client has sent.
 ///
 /// Work on a small input stays on the event loop. Work on a larger one runs on a queue, one piece at a time, because the event loop serves
-/// nobody else during a piece. Very large inputs have a separate queue, so that no other input waits for them, and so has work whose time
+/// no other request during a piece. Very large inputs have a separate queue, so that no other input waits for them, and so has work whose time
 /// its size does not tell.
 public enum LongWork {
     /// The size up to which work stays on the event loop, in bytes: the slowest translation of a request needs some milliseconds for it.

@@ -210,10 +210,17 @@ import Testing
         #expect(run.text == "2")
     }
 
-    @Test func secondViolationEndsTheReplyWithItsText() {
-        var run = ScriptedRun(plain, schema: number)
+    /// A run whose answer is complete without its form, and whose server is asked for the repair.
+    private func runInRepair(configure: (inout ScriptedRun) -> Void = { _ in }) -> ScriptedRun {
+        var run = ScriptedRun(plain, schema: number, configure: configure)
         run.send("true")
         run.complete()
+        _ = run.transcript()
+        return run
+    }
+
+    @Test func secondViolationEndsTheReplyWithItsText() {
+        var run = runInRepair()
         run.send("false")
         _ = run.transcript()
         run.complete()
@@ -222,10 +229,7 @@ import Testing
     }
 
     @Test func repairThatFailsKeepsTheAnswerAndItsViolation() {
-        var run = ScriptedRun(plain, schema: number)
-        run.send("true")
-        run.complete()
-        _ = run.transcript()
+        var run = runInRepair()
         run.fail(.rejected)
         #expect(run.transcript() == "answered, fail answer_violates_format, blame servers")
         #expect(run.text == "true")
@@ -280,20 +284,14 @@ import Testing
 
     @Test func restartForARepairThatTheStoreRefusesKeepsTheViolation() {
         let unavailable = RelayError(.storeUnavailable, "The database cannot be reached.")
-        var run = ScriptedRun(plain, schema: number) { $0.answers["restart"] = [.failed(unavailable)] }
-        run.send("true")
-        run.complete()
-        _ = run.transcript()
+        var run = runInRepair { $0.answers["restart"] = [.failed(unavailable)] }
         run.send("2")
         #expect(run.transcript() == "proceed, restart, abandon, fail answer_violates_format")
         #expect(run.text == "true")
     }
 
     @Test func cancelledReplyIsNotRepaired() {
-        var run = ScriptedRun(plain, schema: number)
-        run.send("true")
-        run.complete()
-        _ = run.transcript()
+        var run = runInRepair()
         run.cancel(.stopped)
         #expect(run.transcript() == "unknown, fail cancelled")
     }

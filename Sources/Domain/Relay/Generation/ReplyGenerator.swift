@@ -26,10 +26,10 @@ final class ReplyGenerator {
     /// The conversation, for every server that is asked.
     var history: TurnHistory?
     /// Which servers produced which parts of the text.
-    private var parts: [ReplyProvenance.Part] = []
+    var parts: [ReplyProvenance.Part] = []
 
     /// The server of the current request as it was when the prompt was fitted.
-    private var target: ModelTarget?
+    private(set) var target: ModelTarget?
     /// The prepared request, until it is sent.
     private var request = RarelyUsed<GenerationRequest>()
     var generation: (any Generation)?
@@ -44,7 +44,7 @@ final class ReplyGenerator {
     /// The error by which the current request ended; `nil` for a complete answer.
     var failure: ModelError.Code?
     /// How the last request ended.
-    private var outcome: RequestOutcome?
+    var outcome: RequestOutcome?
     /// Whether no task performs actions, because a server works.
     private var isWaiting = false
     /// Whether the request has messages of the system in the place of those that the history begins with.
@@ -52,7 +52,7 @@ final class ReplyGenerator {
     /// The failures for which either the server or the request is at fault.
     private var suspects: [(health: UpstreamHealth, error: ModelError)] = []
     /// The form of the answer, with the messages that ask for a repair and the result of the last check.
-    private var form = RarelyUsed<CheckedForm>()
+    var form = RarelyUsed<CheckedForm>()
     private lazy var pause = Pause(on: context.scheduler)
     /// The account of the app. Events of a model server come outside of its tasks.
     private let account = MemoryAccount.current
@@ -278,7 +278,7 @@ final class ReplyGenerator {
 
     // MARK: - Before the request
 
-    private var now: Instant { context.scheduler.now() }
+    var now: Instant { context.scheduler.now() }
 
     private func candidates(withContexts: Bool) -> [FailoverPlan.Candidate] {
         let now = now
@@ -371,31 +371,7 @@ final class ReplyGenerator {
         return .sent
     }
 
-    /// Records a request, and the failover if another one has failed before.
-    @inline(never)
-    private func noteRequest(to target: ModelTarget) {
-        let name = target.upstream.description.name
-        if let before = reply.facts.upstream, let outcome {
-            let phase: ReplyEvent.Phase =
-                switch outcome {
-                case .failed(.formViolated): .repaired
-                default:
-                    run.text != nil ? .continued : !reply.isEmpty ? .restarted : before == name ? .retried : .before
-                }
-            context.observe(.failover(from: before, to: name, phase, outcome))
-        }
-        (failure, outcome) = (nil, nil)
-        reply.facts.asked(name, model: target.model, knownModel: context.upstreams.knownModel(of: target), at: now)
-    }
-
     // MARK: - After the request
-
-    /// Records the end of a request.
-    private func noteEnd(_ outcome: RequestOutcome) {
-        self.outcome = outcome
-        guard let upstream = reply.facts.upstream else { return }
-        context.observe(.requestEnded(upstream: upstream, outcome))
-    }
 
     private func judge(_ verdict: GenerationRun.Verdict) -> GenerationRun.Event {
         slot.release()
@@ -424,48 +400,6 @@ final class ReplyGenerator {
         return .abandoned
     }
 
-    /// The messages that ask for a repair of the answer; none before a violation.
-    private var repair: EncodedConversation { form.value?.repair ?? EncodedConversation() }
-
-    /// Checks the form of the complete answer. One that was cut by its limit of tokens is not a whole value.
-    private func check() async throws(RelayError) -> JSONSchemaViolation? {
-        let hasCalls = reply.contentEnd.toolCalls > 0
-        guard let form = form.value?.form(hasCalls: hasCalls), !isCut else {
-            self.form.updateIfUsed { $0.outcome = nil }
-            return nil
-        }
-        let content = try await reply.completeContent()
-        let answer = hasCalls ? content.toolCalls : content.text
-        let result = await self.result(of: answer, form)
-        self.form.updateIfUsed { checked in
-            checked.outcome = result
-            if let violation = result?.violation, run.repaired == nil {
-                checked.repair = form.repair(of: answer, after: violation)
-            }
-        }
-        if result?.violation != nil {
-            outcome = .failed(.formViolated)
-        }
-        return result?.violation
-    }
-
-    /// Checks an answer. A check that takes long leaves the event loop, whatever the sizes of the answer and of its schema are.
-    private func result(of answer: [UInt8], _ form: AnswerForm) async -> AnswerForm.Outcome? {
-        let quick = await context.scheduler.work(answer.count + form.size) {
-            form.outcome(of: answer, steps: JSONSchema.quickSteps)
-        }
-        guard quick?.violation?.isForLackOfSteps == true else { return quick }
-        return await context.scheduler.work(.max) { form.outcome(of: answer) }
-    }
-
-    /// Whether the last line says that the answer has reached its limit of tokens.
-    private var isCut: Bool {
-        guard let line = run.lastLine, let fields = try? AnswerLine(line.span), let reason = fields.doneReason else {
-            return false
-        }
-        return line.span.extracting(reason.range).isEqual(to: "length")
-    }
-
     private func learn(from error: ModelError) -> GenerationRun.Event {
         guard let target, var report = run.report else { return .removed }
         context.estimates.learn(from: error, of: target, refused: &report)
@@ -478,39 +412,6 @@ final class ReplyGenerator {
             suspect.health.recordLateFailure(suspect.error, at: now)
         }
         suspects = []
-    }
-
-    /// Records which server produced the text of the request.
-    private func noteParts(of target: ModelTarget) {
-        let end = reply.contentEnd.text
-        guard end > run.start else { return }
-        parts.append(
-            ReplyProvenance.Part(
-                upstream: target.upstream.description.name, model: target.model, text: run.start..<end))
-    }
-
-    /// Compares the estimates with the token counts in the last line.
-    @inline(never)
-    private func noteTokens(refused: PromptReport?) {
-        guard let target, var report = run.report else { return }
-        // The line was checked when it arrived.
-        let counts = run.lastLine.flatMap { try? AnswerLine($0.span) }
-        reply.facts.promptTokens = counts?.promptTokens
-        reply.facts.answerTokens = counts?.answerTokens
-        context.estimates.note(
-            counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
-            for: reply.turn.conversation)
-        if let refused {
-            context.estimates.suspect(refused, of: target)
-        }
-        run.report = report
-    }
-
-    /// The answer in the form of the next prompt; `nil` if the server counted more than its text.
-    private func answer(tokens: Int) -> TokenEstimates.Answer? {
-        let end = reply.contentEnd
-        guard parts.count == 1, run.start == 0, end.total == end.text else { return nil }
-        return TokenEstimates.Answer(text: end.text, tokens: tokens)
     }
 
     /// The error if no server can be asked.

@@ -31,9 +31,18 @@ import Testing
         #expect(counts.value(of: .takeovers, "adopted") == 2)
     }
 
-    @Test func boundBelongsToItsBucket() {
+    @Test func countsThatAreNotReadAreNotCounted() {
+        let counts = MetricCounts(nil)
+        counts.add(to: .takeovers, "adopted")
+        counts.set(.replies, to: 1, "queue")
+        counts.observe(.seconds(1), in: .queueWait, "one")
+        #expect(counts.series.isEmpty)
+    }
+
+    @Test func boundBelongsToItsBucket() throws {
         let counts = MetricCounts(SeriesLimit())
-        guard case .histogram(let bounds) = Metric.queueWait.family.kind, let last = bounds.last else { return }
+        let bounds = Metric.queueWait.family.bounds
+        let last = try #require(bounds.last)
         for time in [bounds[0], bounds[0] + 1, last, last + 1, 0] {
             counts.observe(.microseconds(time), in: .queueWait, "one")
         }

@@ -13,9 +13,10 @@ public final class MetricCounts {
 
     private var offsets: [MetricSeries: Int] = [:]
     private var cells: [Int] = []
-    private let limit: SeriesLimit
+    private let limit: SeriesLimit?
 
-    public init(_ limit: SeriesLimit) {
+    /// - Parameter limit: `nil` for a process whose counts are not read: then nothing is counted.
+    public init(_ limit: SeriesLimit?) {
         self.limit = limit
     }
 
@@ -26,6 +27,7 @@ public final class MetricCounts {
         _ count: Int = 1, to metric: Metric, _ first: String = "", _ second: String = "", _ third: String = "",
         _ fourth: String = ""
     ) {
+        guard limit != nil else { return }
         let offset = offset(of: MetricSeries(metric, first, second, third, fourth))
         Self.add(count, to: &cells[offset])
     }
@@ -35,6 +37,7 @@ public final class MetricCounts {
         _ metric: Metric, to value: Int, _ first: String = "", _ second: String = "", _ third: String = "",
         _ fourth: String = ""
     ) {
+        guard limit != nil else { return }
         let offset = offset(of: MetricSeries(metric, first, second, third, fourth))
         cells[offset] = value
     }
@@ -44,6 +47,7 @@ public final class MetricCounts {
         _ time: Duration, in metric: Metric, _ first: String = "", _ second: String = "", _ third: String = "",
         _ fourth: String = ""
     ) {
+        guard limit != nil else { return }
         let series = MetricSeries(metric, first, second, third, fourth)
         let bounds = metric.family.bounds
         let value = Int(clamping: time.nanoseconds / 1_000)
@@ -77,7 +81,7 @@ public final class MetricCounts {
 
     @inline(never)
     private func makeCells(for series: MetricSeries) -> Int {
-        let admitted = limit.admitted(series)
+        let admitted = limit?.admitted(series) ?? series
         if let offset = offsets[admitted] { return offset }
         let offset = cells.count
         cells.append(contentsOf: repeatElement(0, count: series.metric.family.width))

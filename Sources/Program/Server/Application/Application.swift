@@ -58,7 +58,7 @@ public final class Application: Sendable {
         let metricsShard = configuration.server.metricsListen == nil ? nil : shards.removeLast()
         let keeperShard = shards.removeLast()
         let health = PoolHealth()
-        let series = SeriesLimit()
+        let series = metricsShard.map { _ in SeriesLimit() }
         let pools = shards.map { shard in
             ShardPools(on: shard, configuration.store, target: database, health: health, series: series, log: log)
         }
@@ -113,7 +113,7 @@ public final class Application: Sendable {
     /// Connects all parts. No part runs yet.
     private init(
         _ configuration: Configuration, identity: TLSIdentity?, pools: [ShardPools], keeperPool: PostgresPool,
-        keeperCounts: Confined<MetricCounts>, metricsShard: Shard?, series: SeriesLimit, log: Log
+        keeperCounts: Confined<MetricCounts>, metricsShard: Shard?, series: SeriesLimit?, log: Log
     ) {
         let process = ProcessServices(configuration, home: pools[0], keeperPool: keeperPool, log: log)
         let services = ShardedServices(process, pools: pools)
@@ -141,12 +141,15 @@ public final class Application: Sendable {
             process, pools: pools,
             router: Router(services, process: process, registry: registry, access, state: state), access)
         self.server = server
+        guard let metricsShard, let series else {
+            metrics = nil
+            return
+        }
         let collector = MetricsCollector(
             process: process, pools: pools, services: services, keeper: (keeperPool, keeperCounts), registry: registry,
             server: server, identity: identity, series: series)
-        metrics = metricsShard.map {
-            MetricsServer(collector, on: $0, hosts: configuration.server.browsers, memory: process.memory)
-        }
+        metrics = MetricsServer(
+            collector, on: metricsShard, hosts: configuration.server.browsers, memory: process.memory)
     }
 
     /// Opens the connections to the database, reads the list of model servers, and begins the rounds of the housekeeper.

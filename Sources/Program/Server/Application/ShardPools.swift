@@ -19,7 +19,7 @@ struct ShardPools: Sendable {
     /// Makes the pools without opening a connection. `readers` has one of the configured connections.
     init(
         on shard: Shard, _ store: Configuration.Store, target: ConnectionTarget, health: PoolHealth,
-        series: SeriesLimit, log: Log
+        series: SeriesLimit?, log: Log
     ) {
         self.shard = shard
         counts = Confined(MetricCounts(series), to: shard)

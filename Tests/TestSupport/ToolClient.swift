@@ -75,7 +75,7 @@ public struct ToolClient {
         self.tools = tools
     }
 
-    /// Asks, and goes on until the model needs no tool. `send` posts a body and returns the bytes of the stream.
+    /// Asks until an answer has no call of a tool. `send` posts a body and returns the bytes of the stream.
     public mutating func ask(_ prompt: String, send: (String) throws -> [UInt8]) throws {
         var messages = [OllamaMessage(role: "user", content: prompt)]
         var schemas: [Tool]? = tools

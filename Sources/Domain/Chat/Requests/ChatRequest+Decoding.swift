@@ -45,7 +45,7 @@ extension ChatRequest {
         if keepingTools { try takeTools() }
     }
 
-    /// Checks the tools. An empty array is no member for the model server, because some servers refuse it.
+    /// Checks the tools. The model server does not get an empty array, because some refuse it.
     private mutating func takeTools() throws(ChatRequestError) {
         guard let index = passThrough.firstIndex(where: { $0.key == Self.toolsName }) else { return }
         let tools = try ToolSchemas.decode(passThrough.remove(at: index).value)

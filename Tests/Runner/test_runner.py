@@ -168,12 +168,18 @@ class ReportTests(RunnerTestCase):
         self.assertEqual(result.outcome, "not run")
         self.assertEqual(report.conclusion([result])[0], "NOT RUN: x: no time was left")
 
-    def test_only_sanitizers_may_be_cut_off(self):
+    def test_only_checks_that_all_adds_may_be_cut_off(self):
         def hang(one):
             raise CutOff("the limit of the run cut it off")
 
-        outcomes = {name: self.results(Check(name, "", hang, build=""))[0].outcome for name in ("swift", "chaos", "thread", "address")}
-        self.assertEqual(outcomes, {"swift": "failed", "chaos": "failed", "thread": "not run", "address": "not run"})
+        outcomes = {form: self.results(Check("x", "", hang, build="", form=form))[0].outcome for form in ("short", "long", "named")}
+        self.assertEqual(outcomes, {"short": "failed", "long": "not run", "named": "failed"})
+
+    def test_checks_that_need_the_tests_come_after_those_of_the_programs(self):
+        builds = [check.build for check in CHECKS if check.lane == "waits" and check.form != "named"]
+        before = builds[: builds.index("tests")]
+        self.assertEqual(set(builds[builds.index("tests") :]), {"tests", ""}, "checks of the programs begin while the tests are built")
+        self.assertTrue(before)
 
     def test_defect_of_the_runner_fails_the_check(self):
         result, = self.results(Check("x", "", lambda one: 1 / 0, build=""))

@@ -23,8 +23,6 @@ class Prompt:
         self.app, self.number, self.process = app, number, process
         self.token = f"{app}/{number}"
         self.reply = ""
-        self.posted = self.ended = 0.0
-        self.positions: list[tuple[int, int]] = []
         self.text = ""
         self.outcome = "lost"
         self.is_queued = asyncio.Event()  # or further
@@ -36,7 +34,7 @@ class FairCluster:
 
     def __init__(self, options: argparse.Namespace, scratch: str) -> None:
         self.record = Record()
-        self.slots = SlotServer(options.service)
+        self.slots = SlotServer()
         self.database = PooledCluster(scratch, options.pgbouncer) if options.pgbouncer else Cluster(scratch)
         self._program, self._scratch = options.program, scratch
         self.processes: list[Process] = []
@@ -66,7 +64,6 @@ class FairCluster:
 
     async def post(self, prompt: Prompt, **more: Any) -> Prompt:
         """Sends a prompt; returns when it is accepted, and continues to read."""
-        prompt.posted = asyncio.get_running_loop().time()
         body = {"appID": prompt.app, "model": "fair", "queue_events": True, "on_disconnect": "finish",
                 "messages": [{"role": "user", "content": prompt.token}]} | more
         exchange = await self._ask(prompt.process, "POST", "/llmchat", body=body)
@@ -88,19 +85,16 @@ class FairCluster:
         try:
             async for event in exchange.events():
                 data = json.loads(event.data)
-                if event.name == "queue":
-                    prompt.positions.append((data["queue"]["position"], data["queue"]["length"]))
-                elif event.name == "reset":
+                if event.name == "reset":
                     prompt.text = ""
                 elif event.name == "error":
                     prompt.outcome = data["code"]
-                else:
+                elif event.name != "queue":
                     prompt.text += data["message"]["content"]
                     prompt.outcome = "complete" if data["done"] else prompt.outcome
                 prompt.is_queued.set()
         except Lost as loss:
             prompt.outcome = f"lost: {loss}"
         finally:
-            prompt.ended = asyncio.get_running_loop().time()
             prompt.is_queued.set()
             exchange.close()

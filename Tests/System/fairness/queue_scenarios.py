@@ -42,94 +42,84 @@ async def whole(prompts: list[Prompt], findings: Findings) -> None:
 
 
 async def crowd(cluster: FairCluster, findings: Findings, name: str, size: int, few: int, is_parallel: bool) -> None:
-    """One app with many prompts, in one conversation or on branches of it, and small ones that come later with two."""
+    """One app with many prompts, in one conversation or on branches of it, and small apps that come later with two.
+
+    The order does not depend on time: each answer begins only when all prompts that may come before it are in the queue.
+    """
+    slots = cluster.slots
+    slots.close()
     more = {"parent": "start"} if is_parallel else {}
     many: list[Prompt] = []
     for number in range(size):
         many.append(await cluster.post(Prompt(name, number, number % 3), **more))
+        if number == 0:
+            # This prompt is at the model server then.
+            await slots.wait_for(1, {many[0].token})
+        elif is_parallel:
+            await many[-1].is_queued.wait()
     crowded = {prompt.token for prompt in many}
-    await cluster.slots.wait_for(3, crowded)
     small: list[Prompt] = []
-    waits: list[float] = []
     overtaken: list[int] = []
     for number in range(few):
-        before = len(cluster.slots.started(crowded))
-        findings.require(before < size - 4, f"{name}: the crowd was gone before the last small app came")
-        pair = [await cluster.post(Prompt(f"{name}.few{number}", index, number % 3)) for index in range(2)]
+        # The crowd has another answer between two small apps.
+        await _step(cluster, crowded)
+        pair = [Prompt(f"{name}.few{number}", index, number % 3) for index in range(2)]
         small += pair
-        await asyncio.gather(*(prompt.reading for prompt in pair if prompt.reading))
-        if any(prompt.outcome != "complete" for prompt in pair):
-            continue
-        first, second = (cluster.slots.first(prompt.token) for prompt in pair)
-        waits += [(first.began - pair[0].posted), (second.began - max(pair[1].posted, first.ended))]
-        order = cluster.slots.started(crowded | {prompt.token for prompt in pair})
-        overtaken += [order.index(pair[0].token) - before, order.index(pair[1].token) - order.index(pair[0].token) - 1]
-    await whole(many + small, findings)
-    kind = "branches" if is_parallel else "turns"
-    _overtaken(findings, f"{size} {kind}", overtaken)
-    if waits:
-        service = cluster.slots.service
-        for what, value in (("mean", sum(waits) / len(waits) / service), ("longest", max(waits) / service)):
-            findings.figure(f"{size} {kind} against 2: {what} wait, in service times", f"{value:.2f}", "at most 2", value <= 2)
-
-
-async def crowd_in_steps(cluster: FairCluster, findings: Findings, size: int) -> None:
-    """The same with one small app. No answer begins before all prompts are in the queue, so that the order does not depend on time."""
-    slots = cluster.slots
-    slots.close()
-    many: list[Prompt] = []
-    for number in range(size):
-        many.append(await cluster.post(Prompt("steps", number, number % 3), parent="start"))
-        # One prompt is at the model server then.
-        await (many[-1].is_queued.wait() if number else slots.wait_for(1, {many[0].token}))
-    pair = [Prompt("steps.few", index, 0) for index in range(2)]
-    tokens = {prompt.token for prompt in many + pair}
-    slots.open(3)
-    await slots.wait_for(4, tokens)
-    # The second waits for the first, and comes into the queue behind it.
-    for prompt in pair:
-        await cluster.post(prompt)
-    for prompt in pair:
-        await prompt.is_queued.wait()
-        while prompt.token not in slots.started(tokens):
-            count = len(slots.started(tokens))
-            slots.open(1)
-            await slots.wait_for(count + 1, tokens)
-        slots.open(1)
-    order = slots.started(tokens)
+        tokens = crowded | {prompt.token for prompt in pair}
+        before = len(slots.started(tokens))
+        # The second waits for the first, and comes into the queue after it.
+        for prompt in pair:
+            await cluster.post(prompt)
+        for prompt in pair:
+            await _enter(cluster, prompt)
+            while prompt.token not in slots.started(tokens):
+                await _step(cluster, tokens)
+            # The answer to the small app ends, and another one begins.
+            await _step(cluster, tokens)
+        first, second = (slots.started(tokens).index(prompt.token) for prompt in pair)
+        overtaken += [first - before, second - first - 1]
+    findings.require(len(slots.started(crowded)) < size, f"{name}: the crowd was gone before the last small app")
     slots.open()
-    await whole(many + pair, findings)
-    first, second = (order.index(prompt.token) for prompt in pair)
-    _overtaken(findings, f"{size} branches", [first - 4, second - first - 1])
+    await whole(many + small, findings)
+    most = max(overtaken)
+    kind = "branches" if is_parallel else "turns"
+    findings.figure(f"{size} {kind} against 2: of the others before each of the two, at most", str(most), "at most 2", most <= 2)
 
 
-def _overtaken(findings: Findings, crowd: str, counts: list[int]) -> None:
-    most = max(counts, default=0)
-    findings.figure(f"{crowd} against 2: of the others before each of the two, at most", str(most), "at most 2", most <= 2)
+async def _enter(cluster: FairCluster, prompt: Prompt) -> None:
+    """Waits until a prompt is in the queue or at the model server."""
+    waits = [asyncio.create_task(prompt.is_queued.wait()), asyncio.create_task(cluster.slots.wait_for(1, {prompt.token}))]
+    await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    for wait in waits:
+        wait.cancel()
+
+
+async def _step(cluster: FairCluster, tokens: set[str]) -> None:
+    """Lets one answer of these end, and waits until the next one has begun."""
+    count = len(cluster.slots.started(tokens))
+    cluster.slots.open(1)
+    await cluster.slots.wait_for(count + 1, tokens)
 
 
 async def equals(cluster: FairCluster, findings: Findings, apps: int, prompts: int) -> None:
-    """Apps with as many prompts each, one app after the other: the slots of each app while all of them waited."""
+    """Apps with as many prompts each, one app after the other: the slots of each app while all of them wait."""
+    cluster.slots.close()
     everything: list[Prompt] = []
     for app in range(apps):
         for number in range(prompts):
             everything.append(await cluster.post(Prompt(f"equal{app}", number, (app + number) % 3), parent="start"))
-    await asyncio.gather(*(prompt.is_queued.wait() for prompt in everything))
-    tokens = {prompt.token for prompt in everything}
-    before = len(cluster.slots.started(tokens))
+    # The first one is at the model server.
+    await asyncio.gather(*(prompt.is_queued.wait() for prompt in everything[1:]))
+    cluster.slots.open()
     await whole(everything, findings)
-    served = dict.fromkeys((f"equal{app}" for app in range(apps)), 0)
-    had = dict(served)
-    for index, token in enumerate(cluster.slots.started(tokens)):
+    had = dict.fromkeys((f"equal{app}" for app in range(apps)), 0)
+    for token in cluster.slots.started({prompt.token for prompt in everything}):
         app = token.split("/")[0]
         had[app] += 1
-        if index >= before:
-            served[app] += 1
         if had[app] == prompts:
             break
-    # The first apps had more of the time before all were there: from then on all are equal.
-    index = jain(list(served.values()))
-    findings.figure(f"Jain's index of {apps} equal apps, {sum(served.values())} slots", f"{index:.4f}", "at least 0.95", index >= 0.95)
+    index = jain(list(had.values()))
+    findings.figure(f"Jain's index of {apps} equal apps, {sum(had.values())} slots", f"{index:.4f}", "at least 0.95", index >= 0.95)
 
 
 NOT_BACK = """

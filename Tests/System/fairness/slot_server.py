@@ -1,31 +1,22 @@
-"""A model server like Ollama that needs the same time for every answer, and records when each request arrived."""
+"""A model server like Ollama whose answers begin when the test lets them, and that records the order of the requests."""
 
 from __future__ import annotations
 
 import asyncio
 import math
-from dataclasses import dataclass
 
 from harness.model_server import LAST, ModelExchange, ModelServer, line
 
-
-@dataclass
-class Call:
-    """One request for an answer."""
-
-    token: str  # the prompt, word for word
-    began: float
-    ended: float = 0.0
-    is_whole: bool = False
+SERVICE = 0.05
+"""Seconds that an answer takes."""
 
 
 class SlotServer(ModelServer):
-    """POST /api/chat with a fixed service time."""
+    """POST /api/chat, with answers that begin when the test lets them."""
 
-    def __init__(self, service: float) -> None:
+    def __init__(self) -> None:
         super().__init__(self._answer)
-        self.service = service
-        self.calls: list[Call] = []
+        self.calls: list[str] = []  # the prompts of the requests, word for word
         self.running = 0
         self.most = 0  # answers at once
         self._progress = asyncio.Event()
@@ -44,14 +35,10 @@ class SlotServer(ModelServer):
     def started(self, tokens: set[str]) -> list[str]:
         """The requested prompts among these, in order, each once."""
         seen: dict[str, None] = {}
-        for call in self.calls:
-            if call.token in tokens:
-                seen.setdefault(call.token)
+        for token in self.calls:
+            if token in tokens:
+                seen.setdefault(token)
         return list(seen)
-
-    def first(self, token: str) -> Call:
-        """The first request for a prompt."""
-        return next(call for call in self.calls if call.token == token)
 
     async def wait_for(self, count: int, tokens: set[str]) -> None:
         """Waits for requests for this many of the prompts."""
@@ -62,9 +49,8 @@ class SlotServer(ModelServer):
     async def _answer(self, exchange: ModelExchange) -> None:
         if exchange.method != "POST":
             return
-        clock = asyncio.get_running_loop().time
-        call = Call(exchange.request["messages"][-1]["content"], clock())
-        self.calls.append(call)
+        token = exchange.request["messages"][-1]["content"]
+        self.calls.append(token)
         self._progress.set()
         self.running += 1
         self.most = max(self.most, self.running)
@@ -75,10 +61,8 @@ class SlotServer(ModelServer):
                 await self._opened.wait()
             self._room -= 1
             # No bytes arrive unless the client disconnects.
-            await exchange.rest(self.service)
-            call.is_whole = True
+            await exchange.rest(SERVICE)
         finally:
             self.running -= 1
-            call.ended = clock()
-        await exchange.send(line("fair", {"content": call.token}) + line("fair", {}, **LAST))
+        await exchange.send(line("fair", {"content": token}) + line("fair", {}, **LAST))
         await exchange.finish()

@@ -28,11 +28,13 @@ let below = kit.map(\.key) + domain.map(\.key)
 let program: Floor = [
     "ModelServers": ["Basics", "HTTP", "Sockets", "HTTPClient", "Chat", "Dialects"],
     "PostgresStore": ["Basics", "Cryptography", "Sockets", "Postgres", "Identity", "Chat", "Relay"],
-    "Configuration": below + ["ModelServers"],
+    "Tools": ["Basics", "HTTP", "Sockets", "HTTPClient", "CSystem", "Identity", "Chat", "Relay"],
+    "Configuration": below + ["ModelServers", "Tools"],
     "DevelopmentCluster": ["CSystem"],
     "Page": [],
-    "Server": below + ["CSystem", "ModelServers", "PostgresStore", "Configuration", "Page"],
-    "Command": below + ["CSystem", "ModelServers", "PostgresStore", "Configuration", "DevelopmentCluster", "Server"],
+    "Server": below + ["CSystem", "ModelServers", "PostgresStore", "Tools", "Configuration", "Page"],
+    "Command": below
+        + ["CSystem", "ModelServers", "PostgresStore", "Tools", "Configuration", "DevelopmentCluster", "Server"],
     "chatterd": ["Command"],
 ]
 /// Libraries for apps, and the terminal.
@@ -62,7 +64,7 @@ let all = ["ServerTestSupport"]
 let tests: Floor = [
     "Basics": [], "HTTP": [], "JSONLog": [], "Cryptography": ["Identity"], "Sockets": [], "HTTPServer": [],
     "HTTPClient": [], "Postgres": [], "Identity": [], "Metrics": [], "Chat": [], "Relay": [], "Dialects": [],
-    "ModelServers": [],
+    "ModelServers": [], "Tools": [],
     "PostgresStore": ["Server"], "Configuration": [], "Page": [], "Command": [], "ChatterClient": [],
     "ChatterModels": ["MirrorModels"], "ChatterFoundationModels": [], "MacroExpansion": [], "Terminal": [],
     "ChatterMacros": ["MirrorModels"], "ChatterSwiftAI": ["SeedSamples"],

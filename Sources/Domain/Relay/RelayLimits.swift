@@ -8,6 +8,8 @@ public struct RelayLimits: Sendable, Equatable {
     public var restartWait: Duration = .seconds(30)
     /// Whether a complete answer is checked against the form that its request asks for.
     public var checksForms = true
+    /// The number of requests of a reply in which the model may call tools of the server. The request after them has no tools.
+    public var toolRounds = 8
     /// The longest `Retry-After` of a model server after which the reply asks it again.
     public var longestRetryAfter: Duration = .seconds(20)
     /// Replies of the process that may run or wait at one time.

@@ -4,12 +4,14 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <linux/sockios.h>
 #include <malloc.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -152,13 +154,14 @@ int64_t csystem_raise_descriptor_limit(void) {
     return (int64_t)l.rlim_cur;
 }
 
-int csystem_spawn(char *const arguments[], char *const environment[], const char *directory, int input, int output) {
+int csystem_spawn(
+    char *const arguments[], char *const environment[], const char *directory, int input, int output, int errors) {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_addchdir_np(&actions, directory);
     posix_spawn_file_actions_adddup2(&actions, input, 0);
     posix_spawn_file_actions_adddup2(&actions, output, 1);
-    posix_spawn_file_actions_adddup2(&actions, output, 2);
+    posix_spawn_file_actions_adddup2(&actions, errors, 2);
     // Another thread may have opened a descriptor that is not marked close-on-exec yet. The child must not keep it open.
     posix_spawn_file_actions_addclosefrom_np(&actions, 3);
     posix_spawnattr_t attributes;
@@ -176,6 +179,17 @@ int csystem_spawn(char *const arguments[], char *const environment[], const char
     return error ? -error : process;
 }
 
+int csystem_pipe(int ends[2]) { return result(pipe2(ends, O_CLOEXEC)); }
+
+static int remove_entry(const char *path, const struct stat *s, int kind, struct FTW *position) {
+    (void)s, (void)kind, (void)position;
+    return remove(path);
+}
+
+void csystem_remove_directory(const char *path) {
+    // Without following links, and without leaving the file system.
+    nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT);
+}
 
 char *const *csystem_environment(void) { return environ; }
 

@@ -59,6 +59,11 @@ final class Dial: TCPStreamDelegate {
                     "\(pool.origin.host) is at \(address.host), a link-local address or a metadata service")
                 continue
             }
+            guard pool.limits.allowsPrivate || address.isPublic else {
+                lastError = HTTPClientError(
+                    .forbiddenAddress, "\(pool.origin.host) is at \(address.host), which is not a public address")
+                continue
+            }
             do throws(SocketError) {
                 stream = try TCPStream.connect(
                     to: address, on: pool.shard, delegate: self, tls: pool.tls.map { ($0, pool.origin.host) })

@@ -6,7 +6,7 @@ public struct HTTPClientError: Error, Sendable, Hashable, CustomStringConvertibl
         case invalidURL
         /// The name of the host has no address, or the look-up timed out.
         case unresolvable
-        /// The host has an address that only a client with `allowsLinkLocal` connects to.
+        /// The host has an address that only a client with `allowsLinkLocal` or `allowsPrivate` connects to.
         case forbiddenAddress
         /// No process listens at the address, or the network has no route to it.
         case refused

@@ -18,6 +18,8 @@ public struct HTTPClientLimits: Sendable, Hashable {
     public var idleTime = Duration.seconds(60)
     /// Whether the client connects to link-local addresses, where clouds serve the keys of their machines.
     public var allowsLinkLocal = false
+    /// Whether the client connects to addresses that are not public (`SocketAddress.isPublic`): those of this machine and of its networks.
+    public var allowsPrivate = true
 
     /// The defaults.
     public init() {}

@@ -11,6 +11,8 @@ public enum Command: Sendable, Equatable {
     case doctor
     /// Makes, lists, revokes or replaces keys of apps.
     case keys(KeysRequest)
+    /// Lists the tools of the server, or calls one of them.
+    case tools(ToolsRequest)
     /// Asks the local server whether it is alive, or, with `isReadiness`, whether it accepts prompts.
     case health(isReadiness: Bool)
     /// Prints the version.
@@ -41,6 +43,7 @@ public enum Command: Sendable, Equatable {
         case "migrate": self = try Self.alone(.migrate, name, rest)
         case "doctor": self = try Self.alone(.doctor, name, rest)
         case "keys": self = .keys(try KeysRequest(arguments: rest))
+        case "tools": self = .tools(try ToolsRequest(arguments: rest))
         case "health": self = .health(isReadiness: try Self.has("--ready", name, rest))
         case "version": self = try Self.alone(.version, name, rest)
         default: throw UsageError("there is no command \"\(SettingText.excerpt(name))\"")

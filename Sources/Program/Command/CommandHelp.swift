@@ -19,6 +19,9 @@ enum CommandHelp {
           keys revoke ID    end a key at once
           keys rotate ID [--overlap 1d]
                             make a new key like this one, which stays valid for the overlap
+          tools list        list the tools of CHATTERD_TOOLS
+          tools test NAME [ARGUMENTS]
+                            call a tool as a model would, with a JSON object, and print what the model reads
           health            ask the server that runs here whether it is alive
           health --ready    ask it whether it takes prompts: the database takes writes, and it is not being stopped
           version           print the version

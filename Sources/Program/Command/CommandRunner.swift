@@ -64,6 +64,8 @@ public struct CommandRunner: Sendable {
             return await doctor()
         case .keys(let request):
             return await actions.keys(try configuration(database: .privateClusterIfAbsent), request)
+        case .tools(let request):
+            return try await request.run(configuration(database: .optional).tools.list, output: output)
         case .health(let isReadiness):
             return health(try configuration(database: .optional), isReadiness: isReadiness)
         case .version:

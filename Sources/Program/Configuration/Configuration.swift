@@ -17,6 +17,8 @@ public struct Configuration: Sendable {
     public var relay = RelayLimits()
     /// The model servers, and the limits of answers.
     public var upstreams = Upstreams()
+    /// The tools of the server.
+    public var tools = Tools()
     /// PostgreSQL, and the retention of its data.
     public var store = Store()
     /// The content of the log.

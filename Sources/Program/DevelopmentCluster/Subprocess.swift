@@ -53,7 +53,7 @@ struct Subprocess {
         let vector = arguments.map { strdup($0) } + [nil]
         let environment = Self.environment.map { strdup($0) } + [nil]
         defer { for pointer in vector + environment { free(pointer) } }
-        return csystem_spawn(vector, environment, directory, input, output)
+        return csystem_spawn(vector, environment, directory, input, output, output)
     }
 
     /// No `PG…` variable, as these change what the programs do, and messages in English.

@@ -36,6 +36,8 @@ final class MemoryDatabase: @unchecked Sendable {
         var saved = ReplyPage(start: ReplyPosition())
         /// The oldest generation of sheets that has needed content.
         var oldestSheet: Int32 = 0
+        /// The steps so far.
+        var steps: [UInt8] = []
         /// The stored ending.
         var ending: ReplyEnding?
 

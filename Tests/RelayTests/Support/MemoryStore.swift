@@ -7,7 +7,7 @@ import ChatterdTestSupport
 /// The calls of a store.
 enum StoreCall: Hashable {
     case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal, restart, handOver,
-        withdraw
+        withdraw, storeSteps, steps
 }
 
 /// The faults of a call.
@@ -252,6 +252,23 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         }
         try end(isLost)
         return attempt + 1
+    }
+
+    func storeSteps(_ steps: [UInt8], of turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) {
+        let isLost = try await begin(.storeSteps)
+        guard let stored = database.replies[id], stored.turn == turn else {
+            throw RelayError(.conversationReplaced, "replaced")
+        }
+        guard stored.holder == process, stored.ending == nil, stored.attempt == attempt else {
+            throw RelayError(.interrupted, "taken")
+        }
+        database.replies[id]?.steps = steps
+        try end(isLost)
+    }
+
+    func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> [UInt8] {
+        _ = try await begin(.steps)
+        return database.replies[id]?.steps ?? []
     }
 
     func history(of turn: Turn, for id: ReplyID, reach: HistoryReach?) async throws(RelayError) -> TurnHistory {

@@ -147,6 +147,11 @@ struct ScriptedRun {
             case .judge(let verdict):
                 actions.append(Self.text(for: verdict))
                 next(.judged)
+            case .runTools:
+                actions.append("run tools")
+                // The content of the next round begins here.
+                text = ""
+                answer("tools", .ranTools(asksAgain: true))
             case .check:
                 let violation = form?.outcome(of: Array(text.utf8))?.violation
                 actions.append(violation.map { "violates \($0.keyword)" } ?? "fits")

@@ -10,6 +10,8 @@ final class TestRelay {
     let shard: ManualShard
     let store: MemoryStore
     let model = ScriptedModel()
+    /// The tools of the server.
+    let tools: ScriptedTools
     let board: TurnBoard
     let service: ChatService
     let directory: ReplyDirectory
@@ -23,7 +25,7 @@ final class TestRelay {
     convenience init(
         _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0,
         restartWait: Duration = .zero, ownerCheckInterval: Duration = .zero, slots: MemorySlots? = nil,
-        database: MemoryDatabase = MemoryDatabase()
+        database: MemoryDatabase = MemoryDatabase(), tools: ScriptedTools = ScriptedTools()
     ) {
         var limits = limits
         limits.failoverAttempts = failovers
@@ -32,13 +34,14 @@ final class TestRelay {
         limits.ownerCheckInterval = ownerCheckInterval
         self.init(
             limits, clock: ManualClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
-            directory: ReplyDirectory(), slots: slots)
+            directory: ReplyDirectory(), tools: tools, slots: slots)
     }
 
     private init(
         _ limits: RelayLimits, clock: ManualClock, store: MemoryStore, board: TurnBoard, directory: ReplyDirectory,
-        slots: MemorySlots? = nil
+        tools: ScriptedTools, slots: MemorySlots? = nil
     ) {
+        self.tools = tools
         self.limits = limits
         self.clock = clock
         self.store = store
@@ -57,7 +60,7 @@ final class TestRelay {
                     scheduler: clock.scheduler(of: clock.makeShard()))
             },
             limits: limits,
-            board: board, directory: directory, scheduler: clock.scheduler(of: shard),
+            board: board, directory: directory, scheduler: clock.scheduler(of: shard), tools: tools,
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(in: $0, using: &generator)
@@ -68,14 +71,14 @@ final class TestRelay {
     func otherShard() -> TestRelay {
         TestRelay(
             limits, clock: clock, store: MemoryStore(store.database, process: store.process), board: board,
-            directory: directory)
+            directory: directory, tools: tools)
     }
 
     /// Another process on the same database.
     func otherProcess() -> TestRelay {
         TestRelay(
             limits, clock: clock, store: MemoryStore(store.database, process: store.process + 1),
-            board: TurnBoard(limits: limits), directory: ReplyDirectory())
+            board: TurnBoard(limits: limits), directory: ReplyDirectory(), tools: tools.ofAnotherProcess())
     }
 
     /// Starts the journal of this shard and the given ones.
@@ -101,7 +104,7 @@ final class TestRelay {
     @discardableResult
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
-        onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil, tools: String? = nil
+        onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil, tools: String? = nil, offering names: [String] = []
     ) -> SentPrompt {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
@@ -110,6 +113,8 @@ final class TestRelay {
         for case let (name, value?) in [("format", format), ("tools", tools)] {
             request.passThrough.append(RawMember(key: name, value: Array(value.utf8)))
         }
+        request.offer(
+            names.map { ServerTool(name: $0, json: Array(#"{"type":"function","function":{"name":"\#($0)"}}"#.utf8)) })
         let prompt = request
         let post = SentPrompt()
         run { service in

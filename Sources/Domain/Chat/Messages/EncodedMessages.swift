@@ -27,7 +27,10 @@ public struct EncodedMessages: Sendable {
     mutating func append(role: Span<UInt8>, content: Span<UInt8>, extras: Span<UInt8>, seq: Int64, turn: Int64) {
         text.append(UInt8(ascii: ","))
         let start = text.count
-        text.append(messageWithRole: role, content: content, extras: extras)
+        // An answer with steps has several messages in a row. They stay together, as results follow their calls.
+        if !AnswerSteps.begin(extras) || !text.append(messageWithSteps: extras, content: content) {
+            text.append(messageWithRole: role, content: content, extras: extras)
+        }
         let pictures =
             extras.isEmpty ? Pictures() : Pictures(in: text.bytes.extracting(start..<text.count))
         entries.append(

@@ -15,6 +15,9 @@ extension RawMember {
     /// The name of the path in which a request asks for thoughts that its answer may lack.
     static let thinkingName = "chatterd_thinking"
 
+    /// The name of the list of the tools of the server that the request offers to the model.
+    static let residentToolsName = "chatterd_tools"
+
     /// Whether a front door keeps the member.
     public var isKept: Bool { key.utf8.starts(with: Self.keptPrefix.utf8) }
 

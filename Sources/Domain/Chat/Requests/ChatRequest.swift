@@ -21,8 +21,8 @@ public struct ChatRequest: Sendable, Equatable {
     /// The policy for a reply without readers; `nil` for the server's default.
     public var onDisconnect: DisconnectPolicy?
 
-    /// The policy for a reply whose process dies.
-    public var onInterrupt = InterruptPolicy.close
+    /// The policy for a reply whose process dies; `nil` for the default, which is `close` for a request without tools of the server.
+    public var onInterrupt: InterruptPolicy?
 
     /// The policy for a prompt that comes while another one of the conversation is being answered.
     public var whenBusy = BusyPolicy.wait

@@ -77,6 +77,15 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Throws: `conversationReplaced` if the turn is gone, `interrupted` if another process has closed or adopted it.
     func restartTurn(_ turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) -> Int
 
+    /// Stores the steps of a reply of this process so far, in place of those before. `steps` is `AnswerSteps.member`.
+    ///
+    /// The call may be repeated after `storeUnavailable`.
+    /// - Throws: `conversationReplaced` if the turn is gone, `interrupted` if another process has closed or adopted it.
+    func storeSteps(_ steps: [UInt8], of turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError)
+
+    /// The stored steps of a running reply; empty if there are none.
+    func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> [UInt8]
+
     /// Reads the current history of the turn of a reply.
     ///
     /// - Parameter reach: how far back the history is read; `nil` for all of it.

@@ -30,6 +30,8 @@ extension GenerationRun {
         case restarted
         /// The end of the request is recorded.
         case judged
+        /// The calls of tools have results; `asksAgain` says whether the model gets them now.
+        case ranTools(asksAgain: Bool)
         /// The answer is checked; `nil` if it has the form that the request asks for.
         indirect case checked(JSONSchemaViolation?)
         /// The estimates have learned from a refused prompt, whose report this is.
@@ -62,6 +64,8 @@ extension GenerationRun {
         case replay([[UInt8]])
         /// Record the end of the request. `judged` follows.
         case judge(Verdict)
+        /// Run the tools that the answer calls. `ranTools` follows.
+        case runTools
         /// Check whether the complete answer has the form that the request asks for. `checked` follows.
         case check
         /// Learn the size of the context from the server's error. `learned` follows.

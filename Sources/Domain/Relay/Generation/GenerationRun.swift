@@ -18,6 +18,7 @@ struct GenerationRun {
         case generating
         case restarting
         case judging(End)
+        case runningTools
         case checking
         indirect case learning(ModelError)
         indirect case abandoning(RelayError)
@@ -73,9 +74,11 @@ struct GenerationRun {
     private var couldNotContinue = false
     /// The last line of the answer, once it is appended.
     var lastLine: [UInt8]?
-    /// The offset of the server's own text in the reply.
+    /// Whether the answer calls tools that run here.
+    var callsTools = false
+    /// The offset of the server's own text in the content of the round.
     private(set) var start = 0
-    /// The size of the reply before the request, in bytes.
+    /// The size of the content of the round before the request, in bytes.
     private var startTotal = 0
 
     /// - Parameters:
@@ -128,7 +131,7 @@ struct GenerationRun {
     ///
     /// - Parameters:
     ///   - now: the time of the event.
-    ///   - content: the end of the reply's content.
+    ///   - content: the end of the reply's content, after that of earlier rounds with tools.
     mutating func handle(_ event: Event, at now: Instant, content: ReplyPosition) -> Action {
         switch (state, event) {
         case (.generating, .sent), (.generating, .progressed), (.generating, .replayed): return afterProgress(content)
@@ -175,6 +178,7 @@ struct GenerationRun {
             // The refusal came from the server as it was.
             failures.updateIfUsed { $0.refused = nil }
             return fit()
+        case (.runningTools, .ranTools(let asksAgain)): return asksAgain ? beginRound() : checkOrComplete()
         case (.checking, .checked(let violation)): return continueAfter(violation, content)
         case (.learning(let error), .learned(let report)): return sendLess(report, after: error)
         default: preconditionFailure("the event does not belong to the state of the run")
@@ -235,6 +239,7 @@ struct GenerationRun {
     }
 
     private mutating func send(_ content: ReplyPosition) -> Action {
+        callsTools = false
         start = content.text
         startTotal = content.total
         end = nil
@@ -315,12 +320,29 @@ struct GenerationRun {
                     detail: "a model ended without a line with done")
                 return fail(for: error, content)
             }
-            guard !hasForm else {
-                state = .checking
-                return .check
+            guard !callsTools else {
+                state = .runningTools
+                return .runTools
             }
-            return complete()
+            return checkOrComplete()
         }
+    }
+
+    private mutating func checkOrComplete() -> Action {
+        guard !hasForm else {
+            state = .checking
+            return .check
+        }
+        return complete()
+    }
+
+    /// Asks the same server again, with the results of its calls.
+    private mutating func beginRound() -> Action {
+        callsTools = false
+        text = nil
+        trimmingsLeft = Self.trimmings
+        failures.updateIfUsed { $0.refused = nil }
+        return fit()
     }
 
     private mutating func complete() -> Action {
@@ -400,6 +422,6 @@ struct GenerationRun {
         guard content.total > 0 else { return .none }
         // A complete answer that is to be repaired has no continuation.
         if failures.value?.isRepairPending == true { return .other }
-        return content.toolCalls == 0 && content.text >= ContinuationSeam.minimumOverlap ? .text : .other
+        return content.toolCalls == 0 && !callsTools && content.text >= ContinuationSeam.minimumOverlap ? .text : .other
     }
 }

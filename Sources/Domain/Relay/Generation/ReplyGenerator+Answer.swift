@@ -48,6 +48,7 @@ extension ReplyGenerator: GenerationConsumer {
     }
 
     private func append(_ lines: LineRun) {
+        if let tools, let line = lines.single, appendParts(of: line, in: lines.bytes, tools) { return }
         if lines.isDone, lines.single != nil { run.lastLine = lines.bytes.array }
         reply.append(lines)
         if awaitsFirstToken, !reply.isEmpty { noteFirstToken() }
@@ -60,7 +61,7 @@ extension ReplyGenerator: GenerationConsumer {
     }
 
     /// Appends a line that was checked before, so that parsing it cannot fail.
-    private func append(parsing line: [UInt8]) {
+    func append(parsing line: [UInt8]) {
         guard let fields = try? AnswerLine(line.span) else { return }
         append(LineRun(line: line.span, fields: fields))
     }
@@ -73,6 +74,7 @@ extension ReplyGenerator: GenerationConsumer {
 
     func replay(_ lines: [[UInt8]]) -> GenerationRun.Event {
         forgetParts()
+        if let tools { appendContent(of: tools.steps) }
         for line in lines {
             append(parsing: line)
         }

@@ -14,7 +14,7 @@ extension ReplyGenerator {
             return nil
         }
         let content = try await reply.completeContent()
-        let answer = hasCalls ? content.toolCalls : content.text
+        let answer = hasCalls ? content.toolCalls : Array(content.text.dropFirst(base.text))
         let result = await self.result(of: answer, form)
         self.form.updateIfUsed { checked in
             checked.outcome = result

@@ -30,10 +30,10 @@ extension ReplyGenerator {
     /// Records which server produced the text of the request.
     func noteParts(of target: ModelTarget) {
         let end = reply.contentEnd.text
-        guard end > run.start else { return }
+        guard end > base.text + run.start else { return }
         parts.append(
             ReplyProvenance.Part(
-                upstream: target.upstream.description.name, model: target.model, text: run.start..<end))
+                upstream: target.upstream.description.name, model: target.model, text: base.text + run.start..<end))
     }
 
     /// Compares the estimates with the token counts in the last line.
@@ -56,7 +56,7 @@ extension ReplyGenerator {
     /// The answer in the form of the next prompt; `nil` if the server counted more than its text.
     private func answer(tokens: Int) -> TokenEstimates.Answer? {
         let end = reply.contentEnd
-        guard parts.count == 1, run.start == 0, end.total == end.text else { return nil }
+        guard parts.count == 1, base.total == 0, run.start == 0, end.total == end.text else { return nil }
         return TokenEstimates.Answer(text: end.text, tokens: tokens)
     }
 }

@@ -51,9 +51,11 @@ final class ReplyGenerator {
     private var replacesSystem: Bool
     /// The failures for which either the server or the request is at fault.
     private var suspects: [(health: UpstreamHealth, error: ModelError)] = []
+    /// The tools of the server; `nil` if the request offers none.
+    let tools: ReplyTools?
     /// The form of the answer, with the messages that ask for a repair and the result of the last check.
     var form = RarelyUsed<CheckedForm>()
-    private lazy var pause = Pause(on: context.scheduler)
+    private(set) lazy var pause = Pause(on: context.scheduler)
     /// The account of the app. Events of a model server come outside of its tasks.
     private let account = MemoryAccount.current
 
@@ -68,6 +70,7 @@ final class ReplyGenerator {
         run = GenerationRun(
             context.limits, isThinkingOptional: members.optionalThinking != nil, hasForm: form != nil)
         if let form { self.form = RarelyUsed(form) }
+        tools = ReplyTools(of: passThrough, for: reply.id, runner: context.tools, limits: context.limits)
         slot = ReplySlot(context.slots)
     }
 
@@ -80,7 +83,8 @@ final class ReplyGenerator {
 
     /// The members of the request for a model server, beside its messages.
     private var passThrough: [RawMember] {
-        run.omitsThinking ? members.withoutKept.withoutThinking : members.withoutKept
+        let members = tools?.isExhausted == true ? members.withoutTools : members
+        return run.omitsThinking ? members.withoutKept.withoutThinking : members.withoutKept
     }
 
     // MARK: - The loop
@@ -88,6 +92,7 @@ final class ReplyGenerator {
     /// Starts the reply.
     func begin(_ history: TurnHistory) async throws(RelayError) -> Outcome {
         take(history)
+        if let tools, reply.contentEnd.attempt > 1 { try await adopt(tools) }
         return try await performUntilServerWorks(from: run.begin())
     }
 
@@ -143,7 +148,7 @@ final class ReplyGenerator {
 
     @inline(never)
     private func next(_ event: GenerationRun.Event) -> GenerationRun.Action {
-        run.handle(event, at: now, content: reply.contentEnd)
+        run.handle(event, at: now, content: roundEnd)
     }
 
     /// Performs an action that need not wait; `nil` for any other one. Most replies wait for nothing before the server, and a call that
@@ -166,7 +171,7 @@ final class ReplyGenerator {
         case .judge(let verdict): return judge(verdict)
         case .learn(let error): return learn(from: error)
         case .abandon: return abandon()
-        case .readText, .restart, .check: return nil
+        case .readText, .restart, .runTools, .check: return nil
         case .wait, .complete, .fail, .failWithoutServer: preconditionFailure("the loop performs these actions")
         }
     }
@@ -180,7 +185,7 @@ final class ReplyGenerator {
         case .backOff(let duration, _):
             await pause.wait(atMost: duration)
             return .backedOff
-        case .readText: return .text(try await reply.wholeText())
+        case .readText: return .text(Array(try await reply.wholeText().dropFirst(base.text)))
         case .fit(let server):
             try await readWholeHistory()
             // The list of servers may have changed meanwhile.
@@ -188,10 +193,12 @@ final class ReplyGenerator {
         case .acquireSlot:
             try await enterQueue()
             return slotAcquired()
+        case .runTools: return try await runTools()
         case .check: return .checked(try await check())
         case .restart:
             generation?.pause()
             try await reply.restart()
+            tools?.base = ReplyPosition()
             return .restarted
         default: preconditionFailure("the action waits for nothing")
         }
@@ -211,6 +218,7 @@ final class ReplyGenerator {
     /// Ends the generation. The loop throws the first reason.
     func cancel(_ reason: RelayError) {
         run.cancel(reason)
+        tools?.cancel()
         generation?.cancel()
         slot.release()
         pause.end()
@@ -310,10 +318,10 @@ final class ReplyGenerator {
         do throws(RelayError) {
             let (messages, report) = try history.fitted(to: window)
             var request = GenerationRequest(
-                model: target.model, messages: instructions.followed(by: messages).followed(by: repair),
+                model: target.model, messages: instructions.followed(by: messages).followed(by: roundMessages),
                 passThrough: members)
             request.contextLength = target.upstream.description.contextLength
-            request.isRecovery = !reply.isEmpty
+            request.isRecovery = roundEnd.total > 0
             if let text = run.text {
                 request.beginning = ContinuationSeam.trimmed(text)
                 request.continuation = target.upstream.description.continuation
@@ -336,7 +344,7 @@ final class ReplyGenerator {
         let members = target.upstream.description.merged(into: passThrough)
         var window = context.estimates.window(
             for: target, passThrough: members, conversation: reply.turn.conversation, refused: run.refused)
-        window.overheadBytes += (run.text?.count ?? 0) + instructions.byteCount + repair.byteCount
+        window.overheadBytes += (run.text?.count ?? 0) + instructions.byteCount + roundMessages.byteCount
         return (target, window, members)
     }
 
@@ -360,6 +368,7 @@ final class ReplyGenerator {
         guard let target, let request = request.value else { return .removed }
         self.request = RarelyUsed()
         isAnswered = false
+        tools?.forgetCalls()
         noteRequest(to: target)
         target.upstream.health.recordRequest(at: now)
         history?.reserveForRequest()

@@ -169,16 +169,17 @@ public final class Reply: ReplySource, IndexedSetElement {
         return try await context.readWhole(record).text
     }
 
-    /// The text and the calls of an answer that is complete, with those of its last line, which readers do not have yet.
-    func completeContent() async throws(RelayError) -> (text: [UInt8], toolCalls: [UInt8]) {
+    /// The content of an answer that is complete, with that of its last line, which readers do not have yet.
+    func completeContent() async throws(RelayError) -> (text: [UInt8], thinking: [UInt8], toolCalls: [UInt8]) {
         let rest = content.rest
-        guard rest.start.total > 0 else { return (rest.text, rest.toolCalls) }
+        guard rest.start.total > 0 else { return (rest.text, rest.thinking, rest.toolCalls) }
         let stored = try await context.readWhole(record)
-        guard stored.text.count >= rest.start.text, stored.toolCalls.count >= rest.start.toolCalls else {
-            throw .textLost
-        }
+        guard stored.text.count >= rest.start.text, stored.thinking.count >= rest.start.thinking,
+            stored.toolCalls.count >= rest.start.toolCalls
+        else { throw .textLost }
         return (
             stored.text.prefix(rest.start.text) + rest.text,
+            stored.thinking.prefix(rest.start.thinking) + rest.thinking,
             stored.toolCalls.prefix(rest.start.toolCalls) + rest.toolCalls
         )
     }

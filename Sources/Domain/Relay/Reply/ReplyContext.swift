@@ -13,6 +13,8 @@ final class ReplyContext {
     let limits: RelayLimits
     let board: TurnBoard
     let scheduler: Scheduler
+    /// Runs the tools of the server; `nil` if it has none.
+    let tools: (any ToolRunner)?
 
     /// Whether the process accepts no more prompts.
     var isStopping = false
@@ -40,7 +42,7 @@ final class ReplyContext {
 
     init(
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue?, estimates: TokenEstimates,
-        limits: RelayLimits, board: TurnBoard, scheduler: Scheduler,
+        limits: RelayLimits, board: TurnBoard, scheduler: Scheduler, tools: (any ToolRunner)?,
         follower: @escaping (ReplyRecord, ReplyPosition) -> ReplyFollower,
         readPage: @escaping (ReplyRecord, ReplyPosition) async throws(RelayError) -> ReplyPage,
         readWhole: @escaping (ReplyRecord) async throws(RelayError) -> ReplyPage,
@@ -53,6 +55,7 @@ final class ReplyContext {
         self.limits = limits
         self.board = board
         self.scheduler = scheduler
+        self.tools = tools
         self.follower = follower
         self.readPage = readPage
         self.readWhole = readWhole

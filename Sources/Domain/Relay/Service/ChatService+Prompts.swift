@@ -81,7 +81,7 @@ extension ChatService {
             conversation: conversation, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
             model: request.model,
             options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
-            onInterrupt: request.onInterrupt, whenBusy: request.whenBusy, meter: meter,
+            onInterrupt: request.onInterrupt ?? .close, whenBusy: request.whenBusy, meter: meter,
             reach: context.reach(of: request.model, passThrough: request.passThrough, in: conversation))
         opening.isSingle = request.isSingle
         opening.digest = request.digest

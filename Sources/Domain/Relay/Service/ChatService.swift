@@ -18,6 +18,7 @@ public final class ChatService {
     /// The process's journal; set before the first prompt.
     public var journal: Journal?
 
+    private let tools: (any ToolRunner)?
     let makeID: (Partition) -> ReplyID
     private let observe: (ReplyEvent) -> Void
     var isStopping: Bool { context.isStopping }
@@ -40,7 +41,8 @@ public final class ChatService {
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil,
         estimates: TokenEstimates = TokenEstimates(),
         limits: RelayLimits, board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler,
-        makeID: @escaping (Partition) -> ReplyID, observe: @escaping (ReplyEvent) -> Void = { _ in }
+        tools: (any ToolRunner)? = nil, makeID: @escaping (Partition) -> ReplyID,
+        observe: @escaping (ReplyEvent) -> Void = { _ in }
     ) {
         self.store = store
         self.upstreams = upstreams
@@ -50,6 +52,7 @@ public final class ChatService {
         self.board = board
         self.directory = directory
         self.scheduler = scheduler
+        self.tools = tools
         self.makeID = makeID
         self.observe = observe
     }
@@ -60,7 +63,7 @@ public final class ChatService {
     private func makeContext() -> ReplyContext {
         let context = ReplyContext(
             store: store, upstreams: upstreams, slots: slots, estimates: estimates, limits: limits, board: board,
-            scheduler: scheduler,
+            scheduler: scheduler, tools: tools,
             follower: { [unowned self] record, position in follower(of: record, from: position) },
             readPage: { [unowned self] record, position async throws(RelayError) in
                 try await page(of: record, from: position)

@@ -55,9 +55,14 @@ uint64_t csystem_monotonic_ns(void);
 /// Raises the soft limit of open descriptors to the hard one, and returns it.
 int64_t csystem_raise_descriptor_limit(void);
 /// Starts the program `arguments[0]`, looked up in PATH, in `directory` and in a session of its own, with default signal
-/// dispositions and an empty mask; `input` and `output` become its standard streams, errors go to `output` too.
-/// Returns its process id.
-int csystem_spawn(char *const arguments[], char *const environment[], const char *directory, int input, int output);
+/// dispositions and an empty mask; `input`, `output` and `errors` become its standard streams. Returns its process id.
+int csystem_spawn(
+    char *const arguments[], char *const environment[], const char *directory, int input, int output, int errors);
+
+/// A pipe, close-on-exec: the end to read, and the end to write.
+int csystem_pipe(int ends[2]);
+/// Removes a directory with all that is in it. Links are removed, and not followed.
+void csystem_remove_directory(const char *path);
 
 /// The resident memory of the process in bytes; 0 if the system does not report it.
 int64_t csystem_resident_bytes(void);

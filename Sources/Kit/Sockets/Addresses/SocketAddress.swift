@@ -73,6 +73,28 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
         return v6Bytes == [0xFD, 0, 0x0E, 0xC2] + [UInt8](repeating: 0, count: 10) + [0x02, 0x54]
     }
 
+    /// Whether the address belongs to a machine of the Internet, as far as the registries of special addresses say (RFC 6890): not to this
+    /// machine, a private or link-local network, a group, a protocol or a document.
+    public var isPublic: Bool {
+        if let v4 = v4Bytes {
+            switch (v4[0], v4[1], v4[2]) {
+            case (0, _, _), (10, _, _), (127, _, _), (224..., _, _), (169, 254, _), (172, 16..<32, _), (192, 168, _),
+                (100, 64..<128, _), (192, 0, 0), (192, 0, 2), (192, 88, 99), (198, 18..<20, _), (198, 51, 100),
+                (203, 0, 113):
+                return false
+            default: return true
+            }
+        }
+        // Global unicast is 2000::/3. Teredo (2001::/32), documents (2001:db8::/32, 3fff::/20), benchmarks (2001:2::/48) and 6to4
+        // (2002::/16) are parts of it that name no machine, or that name one by an IPv4 address.
+        let bytes = v6Bytes
+        guard bytes[0] & 0xE0 == 0x20 else { return false }
+        switch (bytes[0], bytes[1], bytes[2], bytes[3]) {
+        case (0x20, 0x01, 0, _), (0x20, 0x01, 0x0D, 0xB8), (0x20, 0x02, _, _), (0x3F, 0xFF, 0..<0x10, _): return false
+        default: return true
+        }
+    }
+
     /// The IPv4 address, also one that is mapped into IPv6 (RFC 4291 2.5.5) or translated (RFC 6052 2.1); `nil` for any other.
     private var v4Bytes: [UInt8]? {
         guard family == AF_INET6 else { return withUnsafeBytes(of: storage) { Array($0[4..<8]) } }

@@ -210,6 +210,15 @@ extension Setting {
                 .upstreams, .duration(.zero ... .hours(1)) { $0.relay.restartWait = $1 }, "30s",
                 "Timeout of a reply whose model server is unreachable, if no other server has the model; 0 for no wait."
             )
+        case .tools:
+            .option(
+                .upstreams,
+                .jsonList { configuration, value throws(SettingProblem) in try configuration.tools.setList(value) },
+                "none", "The tools that run on this server for prompts to /llmtools: [tools.md](tools.md).", secret: true)
+        case .toolRounds:
+            .limit(
+                .upstreams, .count(1...64, of: "requests") { $0.relay.toolRounds = $1 }, "8",
+                "Requests of a reply in which the model may call tools of the server; the one after them has no tools.")
 
         case .disconnectGrace:
             .limit(

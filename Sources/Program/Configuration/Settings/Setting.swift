@@ -47,6 +47,8 @@ public enum Setting: String, CaseIterable, Sendable {
     case rescueAttempts = "CHATTERD_RESCUE_ATTEMPTS"
     case checksForms = "CHATTERD_CHECK_FORMAT"
     case upstreamRestartWait = "CHATTERD_UPSTREAM_RESTART_WAIT"
+    case tools = "CHATTERD_TOOLS"
+    case toolRounds = "CHATTERD_TOOL_ROUNDS"
 
     case disconnectGrace = "CHATTERD_DISCONNECT_GRACE"
     case keepAlive = "CHATTERD_KEEPALIVE"

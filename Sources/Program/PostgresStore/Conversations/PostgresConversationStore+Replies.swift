@@ -82,6 +82,20 @@ extension PostgresConversationStore {
         return attempt + 1
     }
 
+    public func storeSteps(_ steps: [UInt8], of turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError) {
+        var transaction = Transaction()
+        transaction.add(ReplyStatements.storeSteps(steps, of: turn, id: id, owner: lease.id, attempt: attempt))
+        let ownership = transaction.add(ReplyStatements.ownership(of: turn, id: id, by: lease.id))
+        guard let found = try await run(transaction, otherwise: .replyNotStored)[ownership].first else {
+            throw RelayError.conversationGone
+        }
+        guard found.state == nil, found.isOwner, found.attempt == attempt else { throw RelayError.ownershipLost }
+    }
+
+    public func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> [UInt8] {
+        try await run(ReplyStatements.steps(of: turn, id: id)).first ?? []
+    }
+
     public func settleTurn(
         _ turn: Turn, isAbandonedHere: Bool, closesRegenerated: Bool
     ) async throws(RelayError) -> Bool {

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdPostgres
 import ChatterdRelay
 
@@ -75,10 +76,12 @@ struct ReplyPageReader {
         ((start + least) / limit + 1) * limit - start
     }
 
-    /// The elements of the tool calls: `extras` is their member, as `closeTurn` wrote it.
+    /// The elements of the tool calls, as `closeTurn` wrote them: their member is alone, or the last one.
     private var toolCalls: [UInt8] {
         let head = Array("\"tool_calls\":[".utf8)
-        guard reply.extras.starts(with: head), reply.extras.last == UInt8(ascii: "]") else { return [] }
+        guard reply.extras.starts(with: head), reply.extras.last == UInt8(ascii: "]") else {
+            return AnswerSteps.callsAfterSteps(in: reply.extras.span)
+        }
         return Array(reply.extras[head.count..<(reply.extras.count - 1)])
     }
 

@@ -142,7 +142,7 @@ enum GroupStatements {
             )
             UPDATE chatts c SET
                 state = e.state, message = e.message, thinking = nullif(e.thinking, ''),
-                extras = \(JournalText.extras("e.calls")), last_event = nullif(e.last_event, ''),
+                extras = \(JournalText.extras("e.calls", of: "c")), last_event = nullif(e.last_event, ''),
                 account = nullif(e.account, ''), finished = now(), history = e.history, closed = changed.revision
             FROM e LEFT JOIN changed ON changed.appid = e.appid
             WHERE c.appid = e.appid AND c.seq = e.seq AND \(isOpen("e"))

@@ -65,8 +65,11 @@ enum JournalText {
         )
         """
 
-    /// The members of a reply with calls of tools, from the text of the calls.
-    static func extras(_ calls: String) -> String {
-        "CASE WHEN \(calls) <> '' THEN '\"tool_calls\":[' || \(calls) || ']' END"
+    /// The members of a reply that ends, from the text of its calls: its steps, which the row has already, and the calls for the client.
+    static func extras(_ calls: String, of row: String) -> String {
+        """
+        CASE WHEN \(calls) <> '' THEN coalesce(\(row).extras || ',', '') || '"tool_calls":[' || \(calls) || ']'
+            ELSE \(row).extras END
+        """
     }
 }

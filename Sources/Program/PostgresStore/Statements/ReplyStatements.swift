@@ -42,7 +42,7 @@ enum ReplyStatements {
         sql: """
             WITH \(ended(by: "$4", attempt: "$11"))
             UPDATE chatts SET
-                state = $5, message = $6, thinking = nullif($7, ''), extras = \(JournalText.extras("$8")),
+                state = $5, message = $6, thinking = nullif($7, ''), extras = \(JournalText.extras("$8", of: "chatts")),
                 last_event = nullif($9, ''), account = nullif($10, ''), finished = now(), history = $12,
                 closed = (SELECT revision FROM changed)
             WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$11"))
@@ -61,7 +61,7 @@ enum ReplyStatements {
             ), \(JournalText.folded("reply", JournalText.rows(of: "reply", until: "$13"))), stored AS (
                 UPDATE chatts c SET
                     state = $5, message = f.text || $6, thinking = nullif(f.thinking || $7, ''),
-                    extras = \(JournalText.extras("f.calls || $8")),
+                    extras = \(JournalText.extras("f.calls || $8", of: "c")),
                     last_event = nullif($9, ''), account = nullif($10, ''), finished = now(), history = $12,
                     closed = r.revision
                 FROM reply r JOIN folded f ON f.reply = r.id
@@ -127,6 +127,32 @@ enum ReplyStatements {
             ), \(JournalText.cleared)
             SELECT attempt FROM stored
             """)
+
+    /// Stores the steps of a running reply, in place of those before.
+    static func storeSteps(_ steps: [UInt8], of turn: Turn, id: ReplyID, owner: ReplyID, attempt: Int) -> Query<Void> {
+        Query(
+            storeStepsStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id), .uuid(owner),
+            .int8(attempt), .utf8(steps))
+    }
+
+    private static let storeStepsStatement = Statement(
+        "store_steps", after: .rowScope, .text, .int8, .uuid, .uuid, .int8, .text,
+        sql: """
+            UPDATE chatts SET extras = $6
+            WHERE appid = $1 AND seq = $2 AND id = $3 AND \(isOwned("", by: "$4", attempt: "$5"))
+            """)
+
+    /// The steps of a running reply.
+    static func steps(of turn: Turn, id: ReplyID) -> Query<[UInt8]> {
+        Query(stepsStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id))
+    }
+
+    private static let stepsStatement = Statement(
+        "steps", after: .rowScope, .text, .int8, .uuid, returnsBinary: true,
+        sql: "SELECT extras FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3 AND state = 'streaming'"
+    ) { row in
+        row.nextBytes()
+    }
 
     /// A reply by its id.
     static func find(_ id: ReplyID) -> Query<ReplyRecord> { Query(findStatement, .uuid(id)) }

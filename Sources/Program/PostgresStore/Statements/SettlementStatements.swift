@@ -156,7 +156,7 @@ enum SettlementStatements {
         """
         \(JournalText.folded("dead", JournalText.allPieces(of: "dead"))), stored AS (
             UPDATE chatts c SET
-                state = 'interrupted', message = f.text, thinking = nullif(f.thinking, ''), extras = \(JournalText.extras("f.calls")),
+                state = 'interrupted', message = f.text, thinking = nullif(f.thinking, ''), extras = \(JournalText.extras("f.calls", of: "c")),
                 last_event = CASE WHEN \(isCut) THEN \(lossEvent) END, closed = d.revision, finished = now(), holder = NULL
             FROM dead d JOIN folded f ON f.reply = d.id
             WHERE c.appid = d.appid AND c.seq = d.seq

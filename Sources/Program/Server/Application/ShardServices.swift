@@ -6,6 +6,7 @@ import ChatterdIdentity
 import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
+import ChatterdTools
 
 /// The services with which a shard answers requests. Confined to its shard.
 final class ShardServices {
@@ -20,6 +21,8 @@ final class ShardServices {
     let feeds: ConversationFeeds
     let authenticator: Authenticator
     let weather: WeatherSource
+    /// The tools of the server.
+    let tools: ResidentTools
     /// The running responses whose credentials can be revoked.
     let revocable: RevocableResponses
 
@@ -42,6 +45,7 @@ final class ShardServices {
                 shard: pools.shard, idleConnections: configuration.upstreams.connections,
                 listing: configuration.fixedTimeouts.modelListing),
             estimates: process.estimates)
+        tools = ResidentTools(configuration.tools.list, on: pools.shard)
         chat = ChatService(
             store: PostgresConversationStore(
                 pool: pools.pool, readers: pools.readers, lease: process.lease,
@@ -51,7 +55,7 @@ final class ShardServices {
                 histories: process.histories, keyLifetime: configuration.store.keyLifetime, signals: process.signals),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
-            scheduler: Scheduler(on: pools.shard), makeID: { ReplyID(in: $0, using: &random) }, observe: observe)
+            scheduler: Scheduler(on: pools.shard), tools: tools, makeID: { ReplyID(in: $0, using: &random) }, observe: observe)
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
         archive = ConversationArchive(

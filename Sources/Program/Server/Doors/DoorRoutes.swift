@@ -141,7 +141,7 @@ struct DoorRoutes: Sendable {
         let chat = exchange.asked.chat
         return .started(
             try await exchange.services.chat.regenerate(
-                reply, model: chat.model, onDisconnect: chat.onDisconnect, onInterrupt: chat.onInterrupt,
+                reply, model: chat.model, onDisconnect: chat.onDisconnect, onInterrupt: chat.onInterrupt ?? .close,
                 meter: exchange.principal.meter))
     }
 

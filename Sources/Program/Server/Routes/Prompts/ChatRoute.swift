@@ -6,6 +6,7 @@ import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdRelay
 import ChatterdSockets
+import ChatterdTools
 
 /// `POST /llmchat`, `POST /llmtools` and `POST /llmprep`: docs/api.md.
 struct ChatRoute: Sendable {
@@ -62,7 +63,10 @@ struct ChatRoute: Sendable {
         let key = try request.idempotencyKey()
         // The reservation stays until the prompt is stored.
         request.body.releaseBytes()
-        if keepsTools { chat = try await services[request].chat.addKeptTools(to: chat, in: conversation) }
+        if keepsTools {
+            chat = try await services[request].chat.addKeptTools(to: chat, in: conversation)
+            chat.offer(services[request].tools.offers(to: conversation.owner.app))
+        }
         return (try await services[request].chat.accept(chat, in: conversation, key: key, meter: principal.meter), form)
     }
 

@@ -1,0 +1,215 @@
+import ChatterdBasics
+
+/// The steps of an answer for which tools of the server ran: the calls of each round, what the model said before them, and their results.
+///
+/// The store has them in the row of the reply, as the member `steps` of its message: an array of messages in Ollama's form. The text of the
+/// reply has what the model said in all rounds, as it was streamed; for model servers it is cut at the rounds again.
+public struct AnswerSteps: Sendable {
+    /// What is known of a call.
+    public enum State: String, Sendable, CaseIterable {
+        /// The tool has begun, and its end is not stored. The result says so, for the model of another process.
+        case running
+        /// The result is that of the tool.
+        case done
+        /// The tool has failed or refused the call. The result says why.
+        case failed
+        /// The process that ran the tool is gone, so the tool may have had its effect or not.
+        case unknown
+    }
+
+    /// A call of a tool of the server.
+    public struct Call: Sendable {
+        /// The call as the model has made it: a JSON object.
+        public let json: [UInt8]
+        public let name: String
+        /// The arguments: a JSON object.
+        public let arguments: [UInt8]
+        /// The id that the model server has given to the call.
+        public let id: String?
+        public var state = State.running
+        /// What the model reads as the result, in UTF-8.
+        public var result = AnswerSteps.unknownResult
+    }
+
+    /// What the model said in a request, up to the calls that it made.
+    public struct Round: Sendable {
+        public let text: [UInt8]
+        public let thinking: [UInt8]
+        public var calls: [Call]
+
+        public init(text: [UInt8], thinking: [UInt8], calls: [Call]) {
+            self.text = text
+            self.thinking = thinking
+            self.calls = calls
+        }
+    }
+
+    public var rounds: [Round] = []
+
+    /// Creates steps without a round.
+    public init() {}
+
+    /// The result of a call until its end is stored.
+    static let unknownResult = Array(
+        "The outcome of this call is unknown: the server stopped while the tool ran. It may have had its effect.".utf8)
+
+    /// The bytes of text and of thoughts in all rounds.
+    public var textCount: Int { rounds.reduce(0) { $0 + $1.text.count } }
+    public var thinkingCount: Int { rounds.reduce(0) { $0 + $1.thinking.count } }
+
+    /// The messages for a model server.
+    public var messages: EncodedConversation {
+        var messages = EncodedConversation()
+        for round in rounds {
+            var extras = ByteBuffer()
+            extras.append("\"tool_calls\":[")
+            for (index, call) in round.calls.enumerated() {
+                if index > 0 { extras.append(",") }
+                extras.append(call.json)
+            }
+            extras.append("]")
+            if !round.thinking.isEmpty {
+                extras.append(",\"thinking\":")
+                extras.append(jsonString: round.thinking.span)
+            }
+            messages.append(role: "assistant".utf8.span, content: round.text.span, extras: extras.bytes)
+            for call in round.calls {
+                messages.append(role: "tool".utf8.span, content: call.result.span, extras: call.members.span)
+            }
+        }
+        return messages
+    }
+
+    /// The member of the message in the store.
+    public var member: [UInt8] {
+        var json = ByteBuffer()
+        json.append(Self.memberStart)
+        for (index, round) in rounds.enumerated() {
+            if index > 0 { json.append(",") }
+            json.append("{\"role\":\"assistant\",\"content\":")
+            json.append(jsonString: round.text.span)
+            if !round.thinking.isEmpty {
+                json.append(",\"thinking\":")
+                json.append(jsonString: round.thinking.span)
+            }
+            json.append(",\"tool_calls\":[")
+            for (index, call) in round.calls.enumerated() {
+                if index > 0 { json.append(",") }
+                json.append(call.json)
+            }
+            json.append("]}")
+            for call in round.calls {
+                json.append(",{\"role\":\"tool\",\"content\":")
+                json.append(jsonString: call.result.span)
+                json.append(",")
+                json.append(call.members)
+                json.append(",\"state\":\"")
+                json.append(utf8: call.state.rawValue)
+                json.append("\"}")
+            }
+        }
+        json.append("]")
+        return json.array
+    }
+
+    private static let memberStart = Array("\"steps\":[".utf8)
+
+    /// Reads the steps that the further members of a message begin with; `nil` if they begin with something else.
+    public init?(in members: Span<UInt8>) {
+        guard let message = Self.message(members), let steps = AnswerSteps(of: message) else { return nil }
+        self = steps
+    }
+
+    /// The calls for the client among further members that begin with steps: JSON objects with commas between them; empty if there are none.
+    public static func callsAfterSteps(in members: Span<UInt8>) -> [UInt8] {
+        guard let calls = message(members)?.last("tool_calls", .array) else { return [] }
+        return Array(calls.bytes.dropFirst().dropLast())
+    }
+
+    /// Reads the steps of a message.
+    fileprivate init?(of message: JSONSlice) {
+        guard var rest = message.last("steps", .array)?.elements(first: .max)?[...] else { return nil }
+        while let message = rest.popFirst() {
+            guard let calls = message.last("tool_calls", .array)?.elements(first: .max) else { return nil }
+            var round = Round(
+                text: message.last("content", .string)?.utf8 ?? [],
+                thinking: message.last("thinking", .string)?.utf8 ?? [], calls: calls.compactMap(Call.init))
+            guard round.calls.count == calls.count, rest.count >= calls.count else { return nil }
+            for index in calls.indices {
+                let result = rest.removeFirst()
+                let state = result.last("state", .string)?.string
+                round.calls[index].result = result.last("content", .string)?.utf8 ?? []
+                round.calls[index].state = State.allCases.first { $0.rawValue == state } ?? .done
+            }
+            rounds.append(round)
+        }
+    }
+
+    /// The object of further members that begin with steps.
+    fileprivate static func message(_ members: Span<UInt8>) -> JSONSlice? {
+        guard begin(members) else { return nil }
+        var text = ByteBuffer(capacity: members.count + 2)
+        text.append("{")
+        text.append(members)
+        text.append("}")
+        return try? JSONSlice(text.array)
+    }
+
+    /// Whether the further members of a message begin with steps.
+    static func begin(_ members: Span<UInt8>) -> Bool {
+        members.count > memberStart.count && members.extracting(first: memberStart.count).isEqual(to: "\"steps\":[")
+    }
+}
+
+extension AnswerSteps.Call {
+    /// Reads a call of an answer; `nil` if it has no name, or arguments of which no object can be made.
+    public init?(_ call: JSONSlice) {
+        guard let function = call.last("function", .object), let name = function.last("name", .string)?.string,
+            let arguments = ToolArguments.object(
+                of: function.last("arguments", .object) ?? function.last("arguments", .string))
+        else { return nil }
+        json = call.json
+        self.name = name
+        self.arguments = arguments
+        id = call.last("id", .string)?.string
+    }
+
+    /// The members of the message with the result that name its call.
+    fileprivate var members: [UInt8] {
+        var json = ByteBuffer()
+        json.append("\"tool_name\":")
+        json.append(jsonString: name)
+        if let id {
+            json.append(",\"tool_call_id\":")
+            json.append(jsonString: id)
+        }
+        return json.array
+    }
+}
+
+extension JSONSlice {
+    /// The text of a string, in UTF-8.
+    fileprivate var utf8: [UInt8]? { string.map { Array($0.utf8) } }
+}
+
+extension ByteBuffer {
+    /// Appends a message of a history whose further members begin with steps: those of the steps, then the rest of the answer, as JSON objects
+    /// with commas between them.
+    ///
+    /// - Returns: `false`, without an effect, if the members have no steps.
+    mutating func append(messageWithSteps members: Span<UInt8>, content: Span<UInt8>) -> Bool {
+        guard let message = AnswerSteps.message(members), let steps = AnswerSteps(of: message) else { return false }
+        steps.messages.forEachRun { run in
+            append(run)
+            append(UInt8(ascii: ","))
+        }
+        var rest: [UInt8] = []
+        if let calls = message.last("tool_calls", .array) {
+            rest = Array("\"tool_calls\":".utf8) + calls.bytes
+        }
+        // A text that was edited may be shorter than that of the rounds.
+        let text = content.count >= steps.textCount ? content.extracting(droppingFirst: steps.textCount) : content
+        append(messageWithRole: "assistant".utf8.span, content: text, extras: rest.span)
+        return true
+    }
+}

@@ -1,0 +1,129 @@
+import ChatterdBasics
+import ChatterdChat
+
+// The tools of the server: their calls leave the answer, run, and their results go to the model in another round.
+extension ReplyGenerator {
+    /// The end of the content of earlier rounds. A server that fails in this round has no part in it.
+    var base: ReplyPosition { tools?.base ?? ReplyPosition() }
+
+    /// The end of the content of this round.
+    var roundEnd: ReplyPosition {
+        var end = reply.contentEnd
+        end.text -= base.text
+        end.thinking -= base.thinking
+        return end
+    }
+
+    /// The messages that follow the history: the steps, and those that ask for a repair.
+    var roundMessages: EncodedConversation {
+        (tools?.messages ?? EncodedConversation()).followed(by: repair)
+    }
+
+    // MARK: - The calls in an answer
+
+    /// Appends a line that has calls of tools of the server, or ends an answer with such calls, without these calls. The reply gets the rest
+    /// of the line as lines that are not the last.
+    ///
+    /// - Returns: `false`, without an effect, for any other line.
+    func appendParts(of line: AnswerLine, in bytes: Span<UInt8>, _ tools: ReplyTools) -> Bool {
+        var others: [[UInt8]] = []
+        if let calls = line.toolCalls, let rest = tools.takeCalls(bytes.extracting(calls)) {
+            others = rest
+        } else if !line.isDone || !tools.hasCalls {
+            return false
+        } else if let calls = line.toolCalls {
+            others = [Array(bytes.extracting(calls).array.dropFirst().dropLast())].filter { $0.contains(UInt8(ascii: "{")) }
+        }
+        run.callsTools = true
+        let (writer, time) = (AnswerLineWriter(model: reply.model), context.scheduler.timeOfDay())
+        if let thinking = line.thinking, !thinking.range.isEmpty {
+            appendLine { writer.append(thinking: text(thinking, in: bytes).span, at: time, to: &$0) }
+        }
+        if let content = line.content, !content.range.isEmpty {
+            appendLine { writer.append(content: text(content, in: bytes).span, at: time, to: &$0) }
+        }
+        if !others.isEmpty {
+            let array = Array("[".utf8) + others.joined(separator: Array(",".utf8)) + Array("]".utf8)
+            appendLine { writer.append(toolCalls: array.span, at: time, to: &$0) }
+        }
+        if line.isDone {
+            var last = ByteBuffer()
+            last.append(emptying: line, in: bytes)
+            run.lastLine = last.array
+        }
+        return true
+    }
+
+    private func text(_ string: JSONString, in bytes: Span<UInt8>) -> [UInt8] {
+        Array(String(decodingJSON: bytes.extracting(string.range)).utf8)
+    }
+
+    private func appendLine(_ write: (inout ByteBuffer) -> Void) {
+        var line = ByteBuffer()
+        write(&line)
+        append(parsing: line.array)
+    }
+
+    /// Appends what the model said in earlier rounds.
+    func appendContent(of steps: AnswerSteps) {
+        let (writer, time) = (AnswerLineWriter(model: reply.model), context.scheduler.timeOfDay())
+        for round in steps.rounds {
+            if !round.thinking.isEmpty {
+                appendLine { writer.append(thinking: round.thinking.span, at: time, to: &$0) }
+            }
+            if !round.text.isEmpty {
+                appendLine { writer.append(content: round.text.span, at: time, to: &$0) }
+            }
+        }
+        tools?.base = reply.contentEnd
+    }
+
+    // MARK: - Rounds
+
+    /// Stores the calls of the answer, runs their tools, and stores each result. A call whose storing is not confirmed does not run.
+    func runTools() async throws(RelayError) -> GenerationRun.Event {
+        guard let tools else { return .ranTools(asksAgain: false) }
+        let content = try await reply.completeContent()
+        tools.beginRound(
+            text: Array(content.text.dropFirst(base.text)), thinking: Array(content.thinking.dropFirst(base.thinking)))
+        try await store(tools)
+        try await run(tools)
+        tools.base = reply.contentEnd
+        return .ranTools(asksAgain: reply.contentEnd.toolCalls == 0)
+    }
+
+    /// Takes over the steps of a reply that another process has left: ends its calls, and gives the readers what the model said.
+    func adopt(_ tools: ReplyTools) async throws(RelayError) {
+        var stored: [UInt8] = []
+        try await context.retryWhileStoreIsUnavailable(pause) { [self] () async throws(RelayError) in
+            try checkCancellation()
+            stored = try await context.store.steps(of: reply.turn, id: reply.id)
+        }
+        guard let steps = AnswerSteps(in: stored.span) else { return }
+        tools.adopt(steps)
+        try await store(tools)
+        try await run(tools)
+        appendContent(of: tools.steps)
+    }
+
+    private func run(_ tools: ReplyTools) async throws(RelayError) {
+        try await tools.run { [self] () async throws(RelayError) in
+            try await store(tools)
+        }
+        try checkCancellation()
+    }
+
+    /// Stores the steps. The last state of a reply that ends is stored too, if the store is there.
+    private func store(_ tools: ReplyTools) async throws(RelayError) {
+        let steps = tools.steps.member
+        let (turn, id, attempt) = (reply.turn, reply.id, reply.contentEnd.attempt)
+        if let cancellation = run.cancellation {
+            try? await context.store.storeSteps(steps, of: turn, id: id, attempt: attempt)
+            throw cancellation
+        }
+        try await context.retryWhileStoreIsUnavailable(pause) { [self] () async throws(RelayError) in
+            try checkCancellation()
+            try await context.store.storeSteps(steps, of: turn, id: id, attempt: attempt)
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import ChatterdBasics
+import ChatterdTools
+
+extension Configuration {
+    /// The tools of the server, in their order.
+    public struct Tools: Sendable {
+        /// The limit of tools: each prompt to `/llmtools` offers them to the model.
+        static let maximumCount = 128
+
+        public internal(set) var list: [ToolDescription] = []
+    }
+}
+
+extension Configuration.Tools {
+    /// Reads the value of `CHATTERD_TOOLS`: a JSON list.
+    mutating func setList(_ text: String) throws(SettingProblem) {
+        var problems: [String] = []
+        do {
+            let entries = try JSONSlice(Array(text.utf8)).elements(first: .max) ?? []
+            if entries.count > Self.maximumCount { problems.append("has more than \(Self.maximumCount) tools") }
+            for (index, entry) in entries.prefix(Self.maximumCount).enumerated() {
+                guard entry.kind == .object else {
+                    problems.append("entry \(index + 1) is not an object")
+                    continue
+                }
+                let reader = try ToolReader(of: entry)
+                let name = reader.name.map { " (\"\(SettingText.excerpt($0))\")" } ?? ""
+                problems += reader.problems.map { "entry \(index + 1)\(name): \($0)" }
+                guard let tool = reader.tool else { continue }
+                if list.contains(where: { $0.name == tool.name }) {
+                    problems.append("entry \(index + 1)\(name): an entry before it has this name")
+                }
+                list.append(tool)
+            }
+        } catch {
+            problems.append("not a JSON list of objects: \(error)")
+        }
+        guard problems.isEmpty else { throw SettingProblem(problems) }
+    }
+}

@@ -1,0 +1,91 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdRelay
+import ChatterdSockets
+
+/// The tools of the server on one shard. Confined to its shard.
+public final class ResidentTools: ToolRunner {
+    /// The limit of calls that run at once on a shard. Another one has a result that says so.
+    static let maximumCalls = 64
+    /// The limit of runs of programs at once in the process.
+    static let maximumPrograms = 8
+    /// The limit of the arguments of a call, in bytes.
+    static let maximumArguments = 64 << 10
+
+    private static let programs = Lock(0)
+
+    private let tools: [ToolDescription]
+    private let shard: Shard
+    private let client: HTTPToolClient
+    private var running = 0
+
+    /// Creates the tools of a shard, on any thread.
+    public init(_ tools: [ToolDescription], on shard: Shard) {
+        self.tools = tools
+        self.shard = shard
+        client = HTTPToolClient(on: shard)
+    }
+
+    /// The tools that an app may use, as a model gets them.
+    public func offers(to app: String) -> [ServerTool] {
+        tools.filter { $0.isOffered(to: app) }.map(\.offer)
+    }
+
+    public func isIdempotent(_ name: String) -> Bool { tool(name)?.isIdempotent ?? false }
+
+    public func isParallel(_ name: String) -> Bool { tool(name)?.isParallel ?? false }
+
+    public func start(
+        _ call: AnswerSteps.Call, key: String, completion: @escaping (ToolResult) -> Void
+    ) -> () -> Void {
+        let own = Confined((tools: self, completion: completion), to: shard)
+        let task = Task(executorPreference: shard) {
+            let result = await own.value.tools.run(call, key: key)
+            own.value.completion(result)
+        }
+        return { task.cancel() }
+    }
+
+    /// Runs a call to its end.
+    public func run(_ call: AnswerSteps.Call, key: String) async -> ToolResult {
+        guard let tool = tool(call.name) else { return .failure("there is no tool of this name any more.") }
+        guard running < Self.maximumCalls else {
+            return .failure("not run, because \(Self.maximumCalls) calls run at this moment.")
+        }
+        guard call.arguments.count <= Self.maximumArguments else {
+            return .failure("not run, because the arguments have more than \(Self.maximumArguments) bytes.")
+        }
+        running += 1
+        defer { running -= 1 }
+        let (schema, text) = (tool.schema, call.arguments)
+        if let violation = await LongWork.run(on: LongWork.unknownSize, { schema.violation(of: text) }) {
+            let place = violation.pointer.isEmpty ? "the object" : "the value at \(violation.pointer)"
+            return .failure("the arguments do not fit their schema: \(place) \(violation.reason).")
+        }
+        guard let arguments = try? JSONSlice(text) else { return .failure("the arguments are not JSON.") }
+        switch tool.action {
+        case .http(let action): return await client.run(action, of: tool, with: arguments, key: key)
+        case .command(let action): return await Self.run(action, of: tool, input: arguments.json, key: key)
+        }
+    }
+
+    private static func run(
+        _ action: ToolDescription.CommandAction, of tool: ToolDescription, input: [UInt8], key: String
+    ) async -> ToolResult {
+        let isFree = programs.withLock { count in
+            guard count < maximumPrograms else { return false }
+            count += 1
+            return true
+        }
+        guard isFree else { return .failure("not run, because \(maximumPrograms) programs run at this moment.") }
+        defer { programs.withLock { $0 -= 1 } }
+        let run = CommandRun(action, of: tool, input: input, key: key)
+        return await withTaskCancellationHandler {
+            await run.result()
+        } onCancel: {
+            run.cancel()
+        }
+    }
+
+    private func tool(_ name: String) -> ToolDescription? { tools.first { $0.name == name } }
+}

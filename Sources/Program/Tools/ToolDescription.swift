@@ -1,0 +1,106 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdHTTP
+import ChatterdHTTPClient
+
+/// A tool of the server, as the operator declares it. docs/tools.md describes its members.
+public struct ToolDescription: Sendable {
+    /// What a call of the tool does.
+    public enum Action: Sendable {
+        /// A request to a server.
+        case http(HTTPAction)
+        /// A run of a program.
+        case command(CommandAction)
+    }
+
+    /// A request to a server.
+    public struct HTTPAction: Sendable {
+        public var method: Method
+        public var url: URLTemplate
+        public var fields: Fields
+        /// The hosts that a URL of the model may name: a name, `*.` before a name for all below it, or `*`. Empty for a URL of the operator.
+        public var hosts: [String]
+        /// Whether the server may be at an address that is not public.
+        public var allowsPrivate: Bool
+        /// The part of a JSON answer that is the result (RFC 6901); `nil` for the whole answer.
+        public var pointer: JSONPointer?
+
+        public init(
+            method: Method, url: URLTemplate, fields: Fields = [:], hosts: [String] = [], allowsPrivate: Bool = false,
+            pointer: JSONPointer? = nil
+        ) {
+            self.method = method
+            self.url = url
+            self.fields = fields
+            self.hosts = hosts
+            self.allowsPrivate = allowsPrivate
+            self.pointer = pointer
+        }
+    }
+
+    /// A run of a program without a shell. It gets the arguments as JSON on its standard input.
+    public struct CommandAction: Sendable {
+        /// The path of the program and its arguments.
+        public var arguments: [String]
+        /// The working directory; `nil` for an empty one of each run.
+        public var directory: String?
+        /// The limit of its address space, in bytes.
+        public var memory: Int
+
+        public init(arguments: [String], directory: String? = nil, memory: Int = 512 << 20) {
+            self.arguments = arguments
+            self.directory = directory
+            self.memory = memory
+        }
+    }
+
+    public let name: String
+    public var description: String
+    /// The JSON schema of its arguments, which are an object.
+    public let parameters: [UInt8]
+    /// The parameters, compiled.
+    let schema: JSONSchema
+    public var action: Action
+    /// The apps that may use the tool: a name, or a prefix before `*`. Empty for all.
+    public var apps: [String] = []
+    /// The limit of a call.
+    public var timeout = Duration.seconds(30)
+    /// The limit of a result, in bytes.
+    public var maximumSize = 64 << 10
+    /// Whether a call whose outcome is unknown is repeated, with the same key.
+    public var isIdempotent = false
+    /// Whether calls run beside others of the same answer.
+    public var isParallel = false
+
+    /// Creates a tool.
+    ///
+    /// - Throws: the mistake in the schema of its arguments.
+    public init(name: String, description: String, parameters: [UInt8], action: Action) throws(JSONSchemaError) {
+        self.name = name
+        self.description = description
+        self.parameters = parameters
+        self.action = action
+        schema = try JSONSchema(parameters)
+    }
+
+    /// The tool as a model gets it.
+    public var offer: ServerTool {
+        var json = ByteBuffer()
+        json.append("{\"type\":\"function\",\"function\":{\"name\":")
+        json.append(jsonString: name)
+        json.append(",\"description\":")
+        json.append(jsonString: description)
+        json.append(",\"parameters\":")
+        json.append(parameters)
+        json.append("}}")
+        return ServerTool(name: name, json: json.array)
+    }
+
+    /// Whether an app may use the tool.
+    public func isOffered(to app: String) -> Bool {
+        apps.isEmpty
+            || apps.contains { pattern in
+                pattern.hasSuffix("*") ? app.hasPrefix(String(pattern.dropLast())) : app == pattern
+            }
+    }
+}

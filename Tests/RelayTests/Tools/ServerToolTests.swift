@@ -1,0 +1,306 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdTestSupport
+import Testing
+
+@testable import ChatterdRelay
+
+/// Replies whose model calls tools of the server.
+@Suite(.timeLimit(.minutes(30))) struct ServerToolTests {
+    private func line(_ calls: [String], content: String = "", done: String = #""done":false"#) -> String {
+        let list = calls.map { #"{"function":{"name":"\#($0)","arguments":{"n":1}}}"# }.joined(separator: ",")
+        let members = #""role":"assistant","content":"\#(content)","tool_calls":[\#(list)]"#
+        return #"{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{\#(members)},\#(done)}"#
+    }
+
+    /// Has the model call tools, and ends its answer.
+    private func call(_ relay: TestRelay, _ names: String..., saying text: String = "") throws {
+        let answer = try relay.answer()
+        if !text.isEmpty { answer.send(text) }
+        answer.sendLine(line(names))
+        answer.finish()
+        relay.clock.settle()
+    }
+
+    private func end(_ relay: TestRelay, _ index: Int, _ text: String, isError: Bool = false) throws {
+        try #require(relay.tools.runs.count > index)
+        relay.tools.runs[index].end(text, isError: isError)
+        relay.clock.settle()
+    }
+
+    private func steps(_ relay: TestRelay, _ post: SentPrompt) -> [String] {
+        let stored = post.id.flatMap { relay.database.replies[$0]?.steps } ?? []
+        return (AnswerSteps(in: stored.span)?.rounds ?? []).flatMap(\.calls).map {
+            "\($0.name) \($0.state.rawValue) \(String(decoding: $0.result, as: UTF8.self))"
+        }
+    }
+
+    /// Ends the process of a relay for the store, and has another one adopt its replies.
+    private func takeOver(_ relay: TestRelay) -> TestRelay {
+        let other = relay.otherProcess()
+        relay.database.dead.insert(relay.store.process)
+        other.adopt()
+        return other
+    }
+
+    // MARK: - Rounds
+
+    @Test func modelGetsTheResultAndTheClientTheAnswer() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f", saying: "Let me look. ")
+        #expect(relay.tools.runs.map(\.name) == ["f"] && relay.tools.runs[0].arguments == #"{"n":1}"#)
+        #expect(steps(relay, post).count == 1 && relay.model.generations.count == 1)
+        try end(relay, 0, "42")
+        #expect(steps(relay, post) == ["f done 42"])
+        #expect(try relay.answer().prompts == ["user: Hi", "assistant: Let me look. ", "tool: 42"])
+        #expect(try relay.answer().request.messages.json.string.contains(#""tool_calls":[{"function":{"name":"f""#))
+        try relay.complete("It is 42.")
+        #expect(post.isComplete && post.reader.resets == 0)
+        #expect(post.reader.text == "Let me look. It is 42.")
+        #expect(!post.reader.lines.contains { $0.contains("tool_calls") })
+        let text = try relay.readWhole(post).text
+        #expect(String(decoding: text, as: UTF8.self) == "Let me look. It is 42.")
+    }
+
+    @Test func roundsFollowEachOther() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f", "g"])
+        try call(relay, "f", saying: "One ")
+        try end(relay, 0, "1")
+        try call(relay, "g", saying: "two ")
+        try end(relay, 1, "2")
+        #expect(
+            try relay.answer().prompts == ["user: Hi", "assistant: One ", "tool: 1", "assistant: two ", "tool: 2"])
+        try relay.complete("three")
+        #expect(post.isComplete && post.reader.text == "One two three")
+        #expect(steps(relay, post) == ["f done 1", "g done 2"])
+        #expect(relay.tools.runs.map(\.key) == ["\(post.id!)-0-0", "\(post.id!)-1-0"])
+    }
+
+    /// A last line may have text and calls.
+    @Test func callsInTheLastLineRun() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f"])
+        let answer = try relay.answer()
+        answer.sendLine(line(["f"], content: "Look: ", done: #""done":true,"done_reason":"stop""#))
+        answer.end(nil)
+        relay.clock.settle()
+        try end(relay, 0, "1")
+        try relay.complete("done")
+        #expect(post.isComplete && post.reader.text == "Look: done")
+    }
+
+    @Test func callOfTheDeviceEndsTheAnswerAfterTheToolsOfTheServer() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", tools: #"[{"function":{"name":"d"}}]"#, offering: ["f"])
+        try call(relay, "d", "f")
+        #expect(relay.tools.runs.map(\.name) == ["f"])
+        try end(relay, 0, "1")
+        #expect(post.isComplete && relay.model.generations.count == 1)
+        #expect(post.reader.lines.filter { $0.contains(#""name":"d""#) }.count == 1)
+        #expect(!post.reader.lines.contains { $0.contains(#""name":"f""#) })
+        #expect(steps(relay, post) == ["f done 1"])
+    }
+
+    @Test func toolOfTheClientCountsInPlaceOfOneOfTheServer() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", tools: #"[{"function":{"name":"f"}}]"#, offering: ["f"])
+        try call(relay, "f")
+        #expect(relay.tools.runs.isEmpty && post.isComplete)
+    }
+
+    @Test func nameThatTheModelGotFromNowhereHasAResult() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", tools: #"[{"function":{"name":"d"}}]"#, offering: ["f"])
+        try call(relay, "x")
+        #expect(relay.tools.runs.isEmpty)
+        #expect(try relay.answer().prompts.last == "tool: Error: there is no tool of this name. The tools are f, d.")
+        try relay.complete("ok")
+        #expect(post.isComplete)
+    }
+
+    @Test func manyCallsHaveALimit() throws {
+        let relay = TestRelay()
+        relay.tools.parallel = ["f"]
+        let post = relay.post("Hi", offering: ["f"])
+        let answer = try relay.answer()
+        for _ in 0..<(ReplyTools.maximumCalls + 3) { answer.sendLine(line(["f"])) }
+        answer.finish()
+        relay.clock.settle()
+        #expect(relay.tools.runs.count == ReplyTools.maximumCalls)
+        for run in relay.tools.runs { run.end("1") }
+        relay.clock.settle()
+        #expect(try relay.answer().prompts.filter { $0.contains("not run") }.count == 3)
+        try relay.complete("ok")
+        #expect(post.isComplete)
+    }
+
+    @Test func requestAfterTheLastRoundHasNoTools() throws {
+        var limits = RelayLimits()
+        limits.toolRounds = 2
+        let relay = TestRelay(limits)
+        let post = relay.post("Hi", offering: ["f"])
+        for index in 0..<2 {
+            #expect(try relay.answer().request.passThrough.contains { $0.key == "tools" })
+            try call(relay, "f")
+            try end(relay, index, "1")
+        }
+        #expect(try !relay.answer().request.passThrough.contains { $0.key == "tools" })
+        try relay.complete("ok")
+        #expect(post.isComplete && post.reader.text == "ok")
+    }
+
+    @Test func noModelServerGetsTheNamesThatTheReplyKeeps() throws {
+        let relay = TestRelay()
+        relay.post("Hi", offering: ["f"])
+        #expect(try relay.answer().request.passThrough.map(\.key) == ["tools"])
+    }
+
+    // MARK: - Order
+
+    @Test func callsRunOneAfterTheOtherUnlessTheirToolsPermitMore() throws {
+        let relay = TestRelay()
+        relay.tools.parallel = ["p", "q"]
+        relay.post("Hi", offering: ["a", "p", "q"])
+        try call(relay, "a", "p", "q", "p", "a")
+        #expect(relay.tools.runs.map(\.name) == ["a"])
+        try end(relay, 0, "1")
+        #expect(relay.tools.runs.map(\.name) == ["a", "p", "q", "p"])
+        try end(relay, 3, "4")
+        try end(relay, 1, "2")
+        try end(relay, 2, "3")
+        #expect(relay.tools.runs.map(\.name) == ["a", "p", "q", "p", "a"])
+        try end(relay, 4, "5")
+        // The results are in the order of the calls.
+        #expect(try relay.answer().prompts.suffix(5) == ["tool: 1", "tool: 2", "tool: 3", "tool: 4", "tool: 5"])
+    }
+
+    @Test func failedToolIsAResult() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f")
+        try end(relay, 0, "Error: no", isError: true)
+        #expect(steps(relay, post) == ["f failed Error: no"])
+        #expect(try relay.answer().prompts.last == "tool: Error: no")
+    }
+
+    // MARK: - The store
+
+    @Test func callRunsOnlyAfterItIsStored() throws {
+        let relay = TestRelay()
+        relay.store.faults[.storeSteps] = [.unavailable, .lost]
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f")
+        #expect(relay.tools.runs.isEmpty)
+        relay.clock.advance(by: .seconds(5))
+        #expect(relay.tools.runs.count == 1 && steps(relay, post).count == 1)
+    }
+
+    @Test func modelGetsAResultOnlyAfterItIsStored() throws {
+        let relay = TestRelay()
+        relay.post("Hi", offering: ["f"])
+        try call(relay, "f")
+        relay.store.faults[.storeSteps] = [.unavailable]
+        try end(relay, 0, "1")
+        #expect(relay.model.generations.count == 1)
+        relay.clock.advance(by: .seconds(5))
+        #expect(relay.model.generations.count == 2 && relay.tools.runs.count == 1)
+    }
+
+    @Test func callOfAReplyThatAnotherProcessOwnsDoesNotRun() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
+        let other = takeOver(relay)
+        try call(relay, "f")
+        #expect(relay.tools.runs.isEmpty && !post.isComplete)
+        try call(other, "f")
+        #expect(other.tools.runs.count == 1)
+    }
+
+    // MARK: - Takeover
+
+    @Test(arguments: [true, false]) func callOfADeadProcessRunsAgainOnlyIfItsToolIsIdempotent(isIdempotent: Bool) throws {
+        let relay = TestRelay()
+        if isIdempotent { relay.tools.idempotent = ["f"] }
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
+        try call(relay, "f", saying: "Wait. ")
+        let other = takeOver(relay)
+        if isIdempotent {
+            #expect(other.tools.runs.map(\.key) == [relay.tools.runs[0].key])
+            try end(other, 0, "1")
+            #expect(steps(other, post) == ["f done 1"])
+        } else {
+            #expect(other.tools.runs.isEmpty)
+            #expect(steps(other, post)[0].hasPrefix("f unknown The outcome of this call is unknown"))
+        }
+        // The late result of the former owner changes nothing.
+        let before = steps(other, post)
+        try end(relay, 0, "late")
+        #expect(steps(other, post) == before)
+        let prompts = try other.answer().prompts
+        #expect(prompts.prefix(2) == ["user: Hi", "assistant: Wait. "] && prompts.count == 3)
+        let reader = try other.read(post)
+        try other.complete("Done.")
+        #expect(reader.text == "Wait. Done.")
+    }
+
+    @Test func storedResultIsNotComputedAgain() throws {
+        let relay = TestRelay()
+        relay.tools.idempotent = ["f"]
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
+        try call(relay, "f")
+        try end(relay, 0, "1")
+        try relay.answer().send("It ")
+        relay.clock.settle()
+        let other = takeOver(relay)
+        #expect(other.tools.runs.isEmpty)
+        #expect(try other.answer().prompts == ["user: Hi", "assistant: ", "tool: 1"])
+        let reader = try other.read(post)
+        try other.complete("is 1.")
+        #expect(reader.text == "is 1." && steps(other, post) == ["f done 1"])
+    }
+
+    // MARK: - Failing model servers
+
+    /// A server that fails in a later round begins that round again, not the whole answer.
+    @Test func failureInALaterRoundKeepsTheSteps() throws {
+        let relay = TestRelay(rescues: 2)
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f", saying: "First. ")
+        try end(relay, 0, "1")
+        try relay.answer().send("Sec")
+        try relay.answer().fail(.incomplete)
+        relay.clock.advance(by: .seconds(5))
+        #expect(try relay.answer().prompts.suffix(2) == ["assistant: First. ", "tool: 1"])
+        try relay.complete("Second.")
+        #expect(post.isComplete && post.reader.text == "First. Second." && relay.tools.runs.count == 1)
+        let text = try relay.readWhole(post).text
+        #expect(String(decoding: text, as: UTF8.self) == "First. Second.")
+    }
+
+    @Test func callsOfAnAnswerThatBrokeOffDoNotRun() throws {
+        let relay = TestRelay(failovers: 2, rescues: 2)
+        let post = relay.post("Hi", offering: ["f"])
+        try relay.answer().sendLine(line(["f"]))
+        try relay.answer().fail(.incomplete)
+        relay.clock.advance(by: .seconds(5))
+        #expect(relay.tools.runs.isEmpty && relay.model.generations.count == 2)
+        try relay.complete("ok")
+        #expect(post.isComplete && post.reader.text == "ok" && relay.tools.runs.isEmpty)
+    }
+
+    // MARK: - Ends
+
+    @Test func stopEndsTheToolsThatRun() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f")
+        _ = relay.stop(post)
+        #expect(relay.tools.runs[0].isCancelled && post.ending?.hasPrefix("cancelled") == true)
+        #expect(steps(relay, post)[0].hasPrefix("f unknown The call was stopped"))
+        try end(relay, 0, "late")
+        #expect(steps(relay, post)[0].hasPrefix("f unknown The call was stopped"))
+        #expect(relay.model.generations.count == 1)
+    }
+}

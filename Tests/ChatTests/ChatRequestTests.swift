@@ -51,10 +51,10 @@ import Testing
 
     @Test(
         arguments: [
-            ("", .close), (#","on_interrupt":null"#, .close), (#","on_interrupt":"close""#, .close),
+            ("", nil), (#","on_interrupt":null"#, nil), (#","on_interrupt":"close""#, .close),
             (#","on_interrupt":"regenerate""#, .regenerate),
-        ] as [(String, InterruptPolicy)])
-    func interruptPolicyIsDecoded(_ member: String, _ expected: InterruptPolicy) throws {
+        ] as [(String, InterruptPolicy?)])
+    func interruptPolicyIsDecoded(_ member: String, _ expected: InterruptPolicy?) throws {
         let request = try ChatRequest(json: .request(adding: member))
         #expect(request.onInterrupt == expected)
         #expect(request.passThrough.isEmpty)

@@ -140,6 +140,8 @@ struct ScopedStatements {
                 runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true
             ).bound,
             ReplyStatements.restart(runningTurn, id: running, owner: process, attempt: 1).bound,
+            ReplyStatements.storeSteps([], of: runningTurn, id: running, owner: process, attempt: 1).bound,
+            ReplyStatements.steps(of: runningTurn, id: running).bound,
             LeaseStatements.release(runningTurn, owner: process).bound,
             LeaseStatements.handOver(runningTurn, id: running, owner: process, attempt: 1, isEmpty: true).bound,
             LeaseStatements.releaseDead(runningTurn).bound,

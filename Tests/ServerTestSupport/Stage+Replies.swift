@@ -44,9 +44,11 @@ extension Stage {
     }
 
     /// Sends a prompt and reads the head of the answer, which has the location of the reply.
-    func begin(_ appID: String, _ prompt: String, adding members: String = "") throws -> (RawClient, location: String) {
+    func begin(
+        _ appID: String, _ prompt: String, adding members: String = "", at path: String = "/llmchat"
+    ) throws -> (RawClient, location: String) {
         let client = try RawClient(port: port)
-        client.post("/llmchat", json: String(chatBody(appID, prompt).dropLast() + members + "}"))
+        client.post(path, json: String(chatBody(appID, prompt).dropLast() + members + "}"))
         let head = try client.readHead()
         guard head.status == 200, let location = head["Location"] else { throw TestFailure(head.startLine) }
         return (client, location)

@@ -55,6 +55,29 @@ import Testing
         #expect(address.isMetadataService == isMetadata)
     }
 
+    @Test(arguments: [
+        ("8.8.8.8", true), ("1.0.0.0", true), ("9.255.255.255", true), ("11.0.0.0", true), ("100.63.255.255", true),
+        ("100.128.0.0", true), ("172.15.255.255", true), ("172.32.0.0", true), ("192.167.0.0", true),
+        ("198.17.0.1", true),
+        ("198.20.0.0", true), ("223.255.255.255", true), ("192.0.1.1", true),
+        ("0.0.0.0", false), ("0.255.0.1", false), ("10.0.0.1", false), ("127.0.0.1", false), ("127.255.255.255", false),
+        ("169.254.169.254", false), ("172.16.0.0", false), ("172.31.255.255", false), ("192.168.0.1", false),
+        ("100.64.0.0", false), ("100.127.255.255", false), ("192.0.0.8", false), ("192.0.2.1", false),
+        ("192.88.99.1", false), ("198.18.0.1", false), ("198.19.255.255", false), ("198.51.100.7", false),
+        ("203.0.113.1", false), ("224.0.0.1", false), ("240.0.0.1", false), ("255.255.255.255", false),
+        ("2600::1", true), ("2001:4860::8888", true), ("3ffe::1", true), ("2001:1::1", true),
+        ("::", false), ("::1", false), ("fc00::1", false), ("fdff::1", false), ("fe80::1", false), ("fec0::1", false),
+        ("ff02::1", false), ("2001:db8::1", false), ("2001::1", false), ("2001:2::1", true), ("2002:a00:1::", false),
+        ("3fff:fff::1", false),
+        ("4000::1", false), ("100::1", false), ("64:ff9b:1::1", false),
+        ("::ffff:8.8.8.8", true), ("::ffff:10.0.0.1", false), ("::10.0.0.1", false), ("64:ff9b::8.8.8.8", true),
+        ("64:ff9b::127.0.0.1", false),
+    ])
+    func addressOfTheInternetIsPublic(host: String, isPublic: Bool) throws {
+        let address = try #require(SocketAddress(numericHost: host, port: 80))
+        #expect(address.isPublic == isPublic)
+    }
+
     @Test func resolverKnowsLocalhostAndNumericAddresses() async throws {
         let found = try await Resolver.resolve(HostAndPort(host: "localhost", port: 7))
         #expect(found.allSatisfy { ["127.0.0.1", "::1"].contains($0.host) && $0.port == 7 })

@@ -181,6 +181,22 @@ int csystem_spawn(
 
 int csystem_pipe(int ends[2]) { return result(pipe2(ends, O_CLOEXEC)); }
 
+intptr_t csystem_write(int fd, const void *buffer, size_t count) {
+    // Blocked for this thread, the signal of a pipe without a reader stays pending, and is taken.
+    sigset_t broken, before;
+    sigemptyset(&broken);
+    sigaddset(&broken, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &broken, &before);
+    ssize_t n = write(fd, buffer, count);
+    int error = errno;
+    if (n < 0 && error == EPIPE) {
+        struct timespec none = {0};
+        sigtimedwait(&broken, NULL, &none);
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return n < 0 ? -error : n;
+}
+
 static int remove_entry(const char *path, const struct stat *s, int kind, struct FTW *position) {
     (void)s, (void)kind, (void)position;
     return remove(path);

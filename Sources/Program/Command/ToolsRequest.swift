@@ -58,10 +58,12 @@ public enum ToolsRequest: Sendable, Equatable {
         json.append(",\"arguments\":")
         json.append(arguments)
         json.append("}}")
-        guard let call = AnswerSteps.Call(try JSONSlice(json.array)) else { throw UsageError("the call cannot be made") }
+        guard let call = AnswerSteps.Call(try JSONSlice(json.array)) else {
+            throw UsageError("the call cannot be made")
+        }
         let shard = try Shard(index: 0)
         let result = await Task(executorPreference: shard) { () async -> ToolResult in
-            await ResidentTools([tool], on: shard).run(call, key: "test")
+            await ResidentTools([tool], programs: ProgramSlots(), on: shard).run(call, key: "test")
         }.value
         return result
     }

@@ -47,7 +47,9 @@ final class CommandRun: Sendable {
         var template = Array("/tmp/chatterd-tool-XXXXXX".utf8CString)
         var directory = action.directory
         if directory == nil {
-            guard mkdtemp(&template) != nil else { return .failure("there is no working directory: \(Self.lastError).") }
+            guard mkdtemp(&template) != nil else {
+                return .failure("there is no working directory: \(Self.lastError).")
+            }
             directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
         defer { if action.directory == nil, let directory { csystem_remove_directory(directory) } }
@@ -60,7 +62,8 @@ final class CommandRun: Sendable {
         }
         let outcome = exchange(with: pipes)
         pipes.closeOurs()
-        let status = Self.wait(for: process, until: outcome.ending == nil ? deadline(from: outcome.start) : outcome.start)
+        let status = Self.wait(
+            for: process, until: outcome.ending == nil ? deadline(from: outcome.start) : outcome.start)
         return result(outcome, status)
     }
 
@@ -102,13 +105,15 @@ final class CommandRun: Sendable {
         // prlimit belongs to util-linux, which each Debian has.
         let seconds = tool.timeout.components.seconds + 1
         let limits = [
-            "prlimit", "--as=\(action.memory)", "--cpu=\(seconds)", "--core=0", "--fsize=\(64 << 20)", "--nofile=256", "--",
+            "prlimit", "--as=\(action.memory)", "--cpu=\(seconds)", "--core=0", "--fsize=\(64 << 20)", "--nofile=256",
+            "--",
         ]
         let variables = ["PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "CHATTERD_TOOL_KEY=\(key)"]
         let vector = (limits + action.arguments).map { strdup($0) } + [nil]
         let environment = variables.map { strdup($0) } + [nil]
         defer { for pointer in vector + environment { free(pointer) } }
-        return csystem_spawn(vector, environment, directory, pipes.input.theirs, pipes.output.theirs, pipes.errors.theirs)
+        return csystem_spawn(
+            vector, environment, directory, pipes.input.theirs, pipes.output.theirs, pipes.errors.theirs)
     }
 
     // MARK: - Running
@@ -170,9 +175,14 @@ final class CommandRun: Sendable {
         guard status != 0 else {
             return ToolResult(text: Array(String(decoding: outcome.output, as: UTF8.self).utf8), isError: false)
         }
-        let errors = String(decoding: outcome.errors.isEmpty ? Array(outcome.output.suffix(Self.maximumErrors)) : outcome.errors, as: UTF8.self)
+        let errors = String(
+            decoding: outcome.errors.isEmpty ? Array(outcome.output.suffix(Self.maximumErrors)) : outcome.errors,
+            as: UTF8.self)
         let signal = status & 0x7F
-        return .failure(signal == 0 ? "the program ended with \(status >> 8 & 0xFF): \(errors)" : "signal \(signal) ended the program: \(errors)")
+        return .failure(
+            signal == 0
+                ? "the program ended with \(status >> 8 & 0xFF): \(errors)"
+                : "signal \(signal) ended the program: \(errors)")
     }
 
     /// Waits for the end of a process, kills what is left of its session, and returns its status; `nil` if it had to be killed.
@@ -203,8 +213,8 @@ final class CommandRun: Sendable {
     /// Writes a part of the input; `false` at its end, or if the program does not read it.
     private static func write(_ rest: inout ArraySlice<UInt8>, to descriptor: Int32) -> Bool {
         guard !rest.isEmpty else { return false }
-        let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-        guard count >= 0 else { return errno == EAGAIN || errno == EINTR }
+        let count = rest.withUnsafeBytes { csystem_write(descriptor, $0.baseAddress, $0.count) }
+        guard count >= 0 else { return count == -Int(EAGAIN) || count == -Int(EINTR) }
         rest = rest.dropFirst(count)
         return !rest.isEmpty
     }

@@ -8,7 +8,9 @@ public struct JSONPointer: Sendable {
     ///
     /// - Throws: what is wrong with it.
     public init(parsing text: String) throws(UsageError) {
-        guard text.isEmpty || text.hasPrefix("/") else { throw UsageError("begins with a slash, as in /current/temperature") }
+        guard text.isEmpty || text.hasPrefix("/") else {
+            throw UsageError("begins with a slash, as in /current/temperature")
+        }
         names = text.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map { name in
             String(name).replacing("~1", with: "/").replacing("~0", with: "~")
         }

@@ -7,20 +7,20 @@ import ChatterdSockets
 public final class ResidentTools: ToolRunner {
     /// The limit of calls that run at once on a shard. Another one has a result that says so.
     static let maximumCalls = 64
-    /// The limit of runs of programs at once in the process.
-    static let maximumPrograms = 8
     /// The limit of the arguments of a call, in bytes.
     static let maximumArguments = 64 << 10
-
-    private static let programs = Lock(0)
 
     private let tools: [ToolDescription]
     private let shard: Shard
     private let client: HTTPToolClient
+    private let programs: ProgramSlots
     private var running = 0
 
     /// Creates the tools of a shard, on any thread.
-    public init(_ tools: [ToolDescription], on shard: Shard) {
+    ///
+    /// - Parameter programs: those of the process.
+    public init(_ tools: [ToolDescription], programs: ProgramSlots, on shard: Shard) {
+        self.programs = programs
         self.tools = tools
         self.shard = shard
         client = HTTPToolClient(on: shard)
@@ -65,20 +65,17 @@ public final class ResidentTools: ToolRunner {
         guard let arguments = try? JSONSlice(text) else { return .failure("the arguments are not JSON.") }
         switch tool.action {
         case .http(let action): return await client.run(action, of: tool, with: arguments, key: key)
-        case .command(let action): return await Self.run(action, of: tool, input: arguments.json, key: key)
+        case .command(let action): return await run(action, of: tool, input: arguments.json, key: key)
         }
     }
 
-    private static func run(
+    private func run(
         _ action: ToolDescription.CommandAction, of tool: ToolDescription, input: [UInt8], key: String
     ) async -> ToolResult {
-        let isFree = programs.withLock { count in
-            guard count < maximumPrograms else { return false }
-            count += 1
-            return true
+        guard programs.take() else {
+            return .failure("not run, because \(ProgramSlots.maximumCount) programs run at this moment.")
         }
-        guard isFree else { return .failure("not run, because \(maximumPrograms) programs run at this moment.") }
-        defer { programs.withLock { $0 -= 1 } }
+        defer { programs.give() }
         let run = CommandRun(action, of: tool, input: input, key: key)
         return await withTaskCancellationHandler {
             await run.result()
@@ -88,4 +85,27 @@ public final class ResidentTools: ToolRunner {
     }
 
     private func tool(_ name: String) -> ToolDescription? { tools.first { $0.name == name } }
+}
+
+/// The programs that a process runs for its tools.
+public final class ProgramSlots: Sendable {
+    /// The limit of programs at once. Another call has a result that says so.
+    static let maximumCount = 8
+
+    private let count = Lock(0)
+
+    public init() {}
+
+    /// Takes a slot; `false` if none is free.
+    func take() -> Bool {
+        count.withLock { count in
+            guard count < Self.maximumCount else { return false }
+            count += 1
+            return true
+        }
+    }
+
+    func give() {
+        count.withLock { $0 -= 1 }
+    }
 }

@@ -104,7 +104,8 @@ final class TestRelay {
     @discardableResult
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
-        onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil, tools: String? = nil, offering names: [String] = []
+        onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil, tools: String? = nil,
+        offering names: [String] = []
     ) -> SentPrompt {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })

@@ -220,7 +220,8 @@ import Testing
 
     // MARK: - Takeover
 
-    @Test(arguments: [true, false]) func callOfADeadProcessRunsAgainOnlyIfItsToolIsIdempotent(isIdempotent: Bool) throws {
+    @Test(arguments: [true, false]) func callOfADeadProcessRunsAgainOnlyIfItsToolIsIdempotent(isIdempotent: Bool) throws
+    {
         let relay = TestRelay()
         if isIdempotent { relay.tools.idempotent = ["f"] }
         let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])

@@ -25,7 +25,9 @@ extension ChatRequest {
         let parts = (own.allSatisfy { $0 <= 0x20 } ? [] : [Array(own)]) + offered.map(\.json)
         passThrough.removeAll { $0.key == Self.toolsName }
         passThrough.append(
-            RawMember(key: Self.toolsName, value: Array("[".utf8) + parts.joined(separator: [UInt8(ascii: ",")]) + Array("]".utf8)))
+            RawMember(
+                key: Self.toolsName,
+                value: Array("[".utf8) + parts.joined(separator: [UInt8(ascii: ",")]) + Array("]".utf8)))
         passThrough.append(RawMember(residentTools: offered.map(\.name)))
         // A process that takes the reply over continues after the last step.
         onInterrupt = onInterrupt ?? .regenerate

@@ -22,7 +22,9 @@ extension ConversationRow {
         content = try line.required(.content, try line.text(.content))
         if case .reply = self.kind {
             thinking = try line.text(.thinking) ?? []
-            extras = try line.members(.extras) { name, value in name == "tool_calls" && value.isArray(of: .object) }
+            extras = try line.members(.extras) { name, value in
+                (name == "tool_calls" || name == "steps") && value.isArray(of: .object)
+            }
         } else {
             extras = try line.members(.extras, Self.isExtra)
         }

@@ -32,7 +32,9 @@ extension ReplyGenerator {
         } else if !line.isDone || !tools.hasCalls {
             return false
         } else if let calls = line.toolCalls {
-            others = [Array(bytes.extracting(calls).array.dropFirst().dropLast())].filter { $0.contains(UInt8(ascii: "{")) }
+            others = [Array(bytes.extracting(calls).array.dropFirst().dropLast())].filter {
+                $0.contains(UInt8(ascii: "{"))
+            }
         }
         run.callsTools = true
         let (writer, time) = (AnswerLineWriter(model: reply.model), context.scheduler.timeOfDay())

@@ -142,7 +142,8 @@ final class ReplyTools {
     private func start(_ index: Int) {
         let round = steps.rounds.count - 1
         running[index] = {}
-        let cancel = runner.start(steps.rounds[round].calls[index], key: "\(key)-\(round)-\(index)") { [weak self] result in
+        let cancel = runner.start(steps.rounds[round].calls[index], key: "\(key)-\(round)-\(index)") {
+            [weak self] result in
             guard let self, running.removeValue(forKey: index) != nil else { return }
             steps.rounds[round].calls[index].end(result)
             hasEnds = true

@@ -61,6 +61,8 @@ int csystem_spawn(
 
 /// A pipe, close-on-exec: the end to read, and the end to write.
 int csystem_pipe(int ends[2]);
+/// Writes to a pipe. Never raises SIGPIPE.
+intptr_t csystem_write(int fd, const void *buffer, size_t count);
 /// Removes a directory with all that is in it. Links are removed, and not followed.
 void csystem_remove_directory(const char *path);
 

@@ -85,12 +85,12 @@ public struct SocketAddress: Sendable, CustomStringConvertible {
             default: return true
             }
         }
-        // Global unicast is 2000::/3. Teredo (2001::/32), documents (2001:db8::/32, 3fff::/20), benchmarks (2001:2::/48) and 6to4
-        // (2002::/16) are parts of it that name no machine, or that name one by an IPv4 address.
+        // Global unicast is 2000::/3. Teredo (2001::/32), documents (2001:db8::/32, 3fff::/20) and 6to4 (2002::/16) are parts of it that name
+        // no machine, or that name one by an IPv4 address.
         let bytes = v6Bytes
         guard bytes[0] & 0xE0 == 0x20 else { return false }
         switch (bytes[0], bytes[1], bytes[2], bytes[3]) {
-        case (0x20, 0x01, 0, _), (0x20, 0x01, 0x0D, 0xB8), (0x20, 0x02, _, _), (0x3F, 0xFF, 0..<0x10, _): return false
+        case (0x20, 0x01, 0, 0), (0x20, 0x01, 0x0D, 0xB8), (0x20, 0x02, _, _), (0x3F, 0xFF, 0..<0x10, _): return false
         default: return true
         }
     }

@@ -6,6 +6,7 @@ import ChatterdJSONLog
 import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdRelay
+import ChatterdTools
 
 /// The services that all shards of the process share. Safe on any thread.
 final class ProcessServices: Sendable {
@@ -27,6 +28,8 @@ final class ProcessServices: Sendable {
     let signals = ConversationSignals()
     /// The open feeds of the process.
     let feedSlots = FeedSlots()
+    /// The programs that run for tools.
+    let programs = ProgramSlots()
     /// The keys that sign tokens, and the revocations.
     let access: AccessRegistry
     /// The use of credentials.

@@ -45,7 +45,7 @@ final class ShardServices {
                 shard: pools.shard, idleConnections: configuration.upstreams.connections,
                 listing: configuration.fixedTimeouts.modelListing),
             estimates: process.estimates)
-        tools = ResidentTools(configuration.tools.list, on: pools.shard)
+        tools = ResidentTools(configuration.tools.list, programs: process.programs, on: pools.shard)
         chat = ChatService(
             store: PostgresConversationStore(
                 pool: pools.pool, readers: pools.readers, lease: process.lease,
@@ -55,7 +55,8 @@ final class ShardServices {
                 histories: process.histories, keyLifetime: configuration.store.keyLifetime, signals: process.signals),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
-            scheduler: Scheduler(on: pools.shard), tools: tools, makeID: { ReplyID(in: $0, using: &random) }, observe: observe)
+            scheduler: Scheduler(on: pools.shard), tools: tools, makeID: { ReplyID(in: $0, using: &random) },
+            observe: observe)
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
         archive = ConversationArchive(

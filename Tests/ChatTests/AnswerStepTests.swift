@@ -1,0 +1,134 @@
+import ChatterdBasics
+import ChatterdTestSupport
+import Testing
+
+@testable import ChatterdChat
+
+/// The steps of an answer, in the store and in the history of the next prompt.
+@Suite struct AnswerStepTests {
+    private func call(_ name: String, _ arguments: String = "{}", id: String? = nil) throws -> AnswerSteps.Call {
+        let member = id.map { #""id":"\#($0)","# } ?? ""
+        let json = #"{\#(member)"function":{"name":"\#(name)","arguments":\#(arguments)}}"#
+        return try #require(AnswerSteps.Call(JSONSlice(Array(json.utf8))))
+    }
+
+    private func sample() throws -> AnswerSteps {
+        var steps = AnswerSteps()
+        var first = try call("f", #"{"x":1}"#, id: "c1")
+        (first.state, first.result) = (.done, Array("a\"\n\u{1F600}".utf8))
+        var second = try call("g")
+        (second.state, second.result) = (.failed, Array("Error: no".utf8))
+        steps.rounds = [
+            .init(text: Array("Look: ".utf8), thinking: Array("hm".utf8), calls: [first, second]),
+            .init(text: [], thinking: [], calls: [try call("f")]),
+        ]
+        return steps
+    }
+
+    private func history(content: String, extras: String) -> String {
+        var history = EncodedConversation()
+        history.append(
+            role: "assistant".utf8.span, content: content.utf8.span, extras: extras.utf8.span, seq: 7, turn: 7)
+        #expect(history.count == 1 && history[0].seq == 7)
+        return history.json.string
+    }
+
+    @Test func storedStepsAreReadAgain() throws {
+        let steps = try sample()
+        let found = AnswerSteps(in: steps.member.span)
+        let read = try #require(found)
+        #expect(read.member == steps.member)
+        #expect(read.rounds.map { $0.calls.map(\.name) } == [["f", "g"], ["f"]])
+        #expect(read.rounds.flatMap { $0.calls.map(\.state) } == [.done, .failed, .running])
+        #expect(read.rounds[0].calls[0].id == "c1" && read.rounds[0].calls[0].arguments == Array(#"{"x":1}"#.utf8))
+        #expect(read.textCount == 6 && read.thinkingCount == 2)
+    }
+
+    @Test func callThatHasNotEndedHasAnUnknownResult() throws {
+        let text = String(decoding: try call("f").result, as: UTF8.self)
+        #expect(text.hasPrefix("The outcome of this call is unknown"))
+    }
+
+    @Test func historyHasTheStepsBeforeTheRestOfTheAnswer() throws {
+        let steps = String(decoding: try sample().member, as: UTF8.self)
+        let json = history(content: "Look: done", extras: steps)
+        let messages = try #require(JSONSlice(Array("[\(json)]".utf8)).elements(first: .max))
+        #expect(
+            messages.map { $0.last("role", .string)?.string } == [
+                "assistant", "tool", "tool", "assistant", "tool", "assistant",
+            ])
+        #expect(
+            messages.map { $0.last("content", .string)?.string } == [
+                "Look: ", "a\"\n\u{1F600}", "Error: no", "", String(decoding: try call("f").result, as: UTF8.self),
+                "done",
+            ])
+        #expect(messages[0].last("thinking", .string)?.string == "hm")
+        #expect(
+            messages[1].last("tool_name", .string)?.string == "f"
+                && messages[1].last("tool_call_id", .string)?.string == "c1")
+        // What only the store needs is not in it.
+        #expect(messages.allSatisfy { $0.last("state", .string) == nil && $0.last("steps", .array) == nil })
+    }
+
+    @Test func callsForTheClientFollowTheSteps() throws {
+        let steps = String(decoding: try sample().member, as: UTF8.self)
+        let extras = steps + #","tool_calls":[{"function":{"name":"d"}}],"thinking":"x""#
+        let json = history(content: "Look: ", extras: extras)
+        let last = try #require(JSONSlice(Array("[\(json)]".utf8)).elements(first: .max)?.last)
+        #expect(last.json == Array(#"{"role":"assistant","content":"","tool_calls":[{"function":{"name":"d"}}]}"#.utf8))
+        #expect(AnswerSteps.callsAfterSteps(in: extras.utf8.span) == Array(#"{"function":{"name":"d"}}"#.utf8))
+        #expect(AnswerSteps.callsAfterSteps(in: steps.utf8.span).isEmpty)
+    }
+
+    /// A client may send any member with its messages.
+    @Test(arguments: [
+        #""steps":[]"#, #""steps":[{}]"#, #""steps":[{"tool_calls":[1]}]"#, #""steps":[{"tool_calls":[{}]}]"#,
+        #""steps":[{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]"#, #""steps":1"#,
+        #""steps":{"a":[]}"#,
+        #""steps" :[]"#, #""tool_calls":[]"#,
+    ])
+    func otherMembersAreUnchangedOrHaveNoStep(extras: String) throws {
+        let json = history(content: "text", extras: extras)
+        let messages = try #require(JSONSlice(Array("[\(json)]".utf8)).elements(first: .max))
+        #expect(messages.count == 1 && messages[0].last("content", .string)?.string == "text")
+    }
+
+    @Test func textThatIsShorterThanItsRoundsIsWhole() throws {
+        let steps = String(decoding: try sample().member, as: UTF8.self)
+        let json = history(content: "no", extras: steps)
+        #expect(json.hasSuffix(#"{"role":"assistant","content":"no"}"#))
+    }
+
+    // MARK: - Offers
+
+    private func offered(_ tools: String?, _ names: [String]) -> ChatRequest {
+        var request = ChatRequest(appID: "a", model: "m", messages: [])
+        if let tools { request.passThrough.append(RawMember(key: "tools", value: Array(tools.utf8))) }
+        request.offer(names.map { ServerTool(name: $0, json: Array(#"{"function":{"name":"\#($0)"}}"#.utf8)) })
+        return request
+    }
+
+    @Test(
+        arguments: [
+            (nil, ["f"], ["f"], ["f"]), ("[]", ["f"], ["f"], ["f"]), ("[ ]", ["f"], ["f"], ["f"]),
+            (#"[{"function":{"name":"d"}}]"#, ["f", "g"], ["d", "f", "g"], ["f", "g"]),
+            (#"[{"function":{"name":"f"}}]"#, ["f", "g"], ["f", "g"], ["g"]),
+            (#"[{"function":{"name":"f"}}]"#, ["f"], ["f"], []), (#"[{"function":{"name":"f"}}]"#, [], ["f"], []),
+            (nil, [], [], []),
+        ] as [(String?, [String], [String], [String])])
+    func toolsOfTheServerFollowThoseOfTheClient(
+        tools: String?, offers: [String], names: [String], residents: [String]
+    ) {
+        let request = offered(tools, offers)
+        #expect(request.passThrough.toolNames == names && request.passThrough.residentTools == residents)
+        #expect(request.onInterrupt == (residents.isEmpty ? nil : .regenerate))
+        #expect(request.passThrough.withoutKept.map(\.key) == (names.isEmpty ? [] : ["tools"]))
+    }
+
+    @Test func policyOfTheClientCounts() {
+        var request = ChatRequest(appID: "a", model: "m", messages: [])
+        request.onInterrupt = .close
+        request.offer([ServerTool(name: "f", json: Array("{}".utf8))])
+        #expect(request.onInterrupt == .close)
+    }
+}

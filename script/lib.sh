@@ -40,17 +40,19 @@ persistently() {
     done
 }
 
-# unpacked PACKAGE: prints the path of the program in /usr/sbin that has the name of its Debian package. Fetches and unpacks the
-# package if the program is missing. An installed package would start a service, now and at each boot. The program's libraries
-# must be installed already.
+# unpacked PACKAGE: prints the path of the program that has the name of its Debian package. Fetches and unpacks the package if the
+# program is missing. An installed package would start a service, now and at each boot. The program's libraries must be installed
+# already.
 unpacked() {
     local home=$PWD/.build/debian/$1
-    if PATH=$PATH:/usr/sbin:$home/usr/sbin command -v "$1"; then return; fi
+    if PATH=$PATH:/usr/sbin:$home/usr/sbin:$home/usr/bin command -v "$1"; then return; fi
     say "fetching $1"
     rm -rf "$home" && mkdir -p "$home"
-    (cd "$home" && persistently apt-get download "$1") || die "apt-get could not fetch $1: is there a network?"
+    # The lists of a machine may be older than the package.
+    fetch() { (cd "$home" && apt-get download "$1") || { as_root apt-get -qq update && (cd "$home" && apt-get download "$1"); }; }
+    persistently fetch "$1" || die "apt-get could not fetch $1: is there a network?"
     dpkg -x "$home/$1"_*.deb "$home"
-    printf '%s\n' "$home/usr/sbin/$1"
+    PATH=$PATH:$home/usr/sbin:$home/usr/bin command -v "$1"
 }
 
 # as_root COMMAND…: directly as root, else through sudo.

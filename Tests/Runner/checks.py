@@ -231,6 +231,10 @@ def proxies(run: Run) -> None:
     run.commands.run("Tests/System/proxies/proxies.sh", *(run.arguments or ["--short"]), env=programs())
 
 
+def monitoring(run: Run) -> None:
+    run.commands.run("Tests/System/monitoring/monitoring.sh", *run.arguments, env=programs())
+
+
 def attacks(run: Run) -> None:
     run.module("attacks", "--seconds 10 --readers 0", "")
 
@@ -271,6 +275,7 @@ CHECKS = [
     Check("openapi", "generated requests to all endpoints of /openapi.json but the feed", openapi, time="1 / 2", lane="waits"),
     Check("faults", "model servers that fail in every known way, as a scored table", faults, time="1 / 3", lane="waits"),
     Check("chaos", "processes and PostgreSQL killed, stopped and replaced, connections cut, credentials revoked", chaos, time="1.5 / 7.5", lane="waits"),
+    Check("monitoring", "the rules for alerts and the dashboard with a real Prometheus: each alert fires, each query has a value", monitoring, needs="build run tests prometheus", form="long", time="0.5", lane="waits"),
     Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", lane="waits"),
     Check("page", "the web page in Chromium; its Markdown against cmark; the app of the tutorial", page, needs=PAGE, form="long", time="3", limit=2400, lane="waits"),
     Check("schemas", "the check of JSON Schemas against the official suite, and random schemas against Python's jsonschema", schemas, build="tests", time="0.3", lane="waits"),

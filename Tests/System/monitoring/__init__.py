@@ -1,0 +1,1 @@
+"""deploy/prometheus and deploy/grafana with Debian's Prometheus: script/test monitoring."""

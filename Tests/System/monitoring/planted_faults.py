@@ -1,0 +1,188 @@
+"""The series of a healthy process, and what each fault changes of them, in the notation of promtool's tests."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+
+STEP = 15
+"""Seconds between two samples, and between two evaluations."""
+STEPS = 280
+"""Samples of a series."""
+SHORT = 130
+"""Samples until which most cases are observed."""
+FAULT = 40
+"""The sample with which a fault begins."""
+
+
+def constant(value: float, count: int = STEPS) -> str:
+    """A gauge that does not change."""
+    return f"{value}+0x{count - 1}"
+
+
+def growing(step: float, first: float = 0, count: int = STEPS) -> str:
+    """A counter that grows with each sample."""
+    return f"{first}+{step}x{count - 1}"
+
+
+def changing(before: float, after: float, samples: int = STEPS - FAULT) -> str:
+    """A gauge that has another value for these samples, from the fault on."""
+    rest = STEPS - FAULT - samples
+    return " ".join([constant(before, FAULT), constant(after, samples)] + ([constant(before, rest)] if rest else []))
+
+
+def appearing(values: str) -> str:
+    """A series that does not exist before the fault."""
+    return f"_x{FAULT} {values}"
+
+
+def requests(rate: float, upstream: str, outcome: str) -> dict[str, str]:
+    """Requests to a model server, so many in a step."""
+    return {f'chatterd_upstream_requests_total{{upstream="{upstream}",outcome="{outcome}"}}': growing(rate)}
+
+
+def ends(complete: float, failed: float) -> dict[str, str]:
+    """Ends of replies, so many in a step."""
+    name = "chatterd_replies_ended_total"
+    return {
+        f'{name}{{state="complete",code="ok",upstream="gpu",model="m"}}': growing(complete),
+        f'{name}{{state="failed",code="upstream_incomplete",upstream="gpu",model="m"}}': growing(failed),
+        f'{name}{{state="cancelled",code="ok",upstream="gpu",model="m"}}': growing(0),
+    }
+
+
+def first_tokens(fast: float, slow: float) -> dict[str, str]:
+    """First tokens within a second and within ten seconds, so many in a step."""
+    name = "chatterd_reply_time_to_first_token_seconds_bucket"
+    counts = {"1": fast, "5": fast, "10": fast + slow, "+Inf": fast + slow}
+    return {f'{name}{{upstream="gpu",model="m",le="{bound}"}}': growing(count) for bound, count in counts.items()}
+
+
+def upstream_up(upstream: str, values: str) -> dict[str, str]:
+    return {f'chatterd_upstream_up{{upstream="{upstream}"}}': values}
+
+
+HEALTHY: dict[str, str] = {
+    "up": constant(1),
+    "process_start_time_seconds": constant(0),
+    "chatterd_store_writable": constant(1),
+    'chatterd_store_connections{shard="0",purpose="prompts",state="busy"}': constant(1),
+    'chatterd_store_connections{shard="0",purpose="prompts",state="idle"}': constant(0),
+    'chatterd_store_connections{shard="1",purpose="prompts",state="busy"}': constant(0),
+    'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': constant(1),
+    'chatterd_store_connections{shard="1",purpose="pages",state="idle"}': constant(0),
+    'chatterd_store_errors_total{code="store_unavailable",sqlstate="40001"}': growing(1),
+    'chatterd_store_errors_total{code="store_unavailable",sqlstate="53300"}': constant(3),
+    "chatterd_lease_age_seconds": constant(2),
+    "chatterd_journal_lag_seconds": constant(0.3),
+    'chatterd_takeovers_total{kind="settled"}': constant(4),
+    'chatterd_takeovers_total{kind="adopted"}': constant(0),
+    'chatterd_takeovers_total{kind="handed_over"}': growing(1),
+    'chatterd_limit_usage_ratio{limit="replies"}': constant(0.79),
+    'chatterd_memory_refusals_total{use="body"}': constant(7),
+    "chatterd_certificate_not_after_timestamp_seconds": constant(STEP * STEPS + 14 * 86400 + 60),
+    "chatterd_housekeeping_last_success_timestamp_seconds": growing(STEP),
+    'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1),
+} | ends(96, 4) | first_tokens(100, 4) | requests(100, "gpu", "ok") | requests(4, "gpu", "upstream_incomplete") | requests(
+    0, "spare", "ok") | upstream_up("gpu", constant(1)) | upstream_up("spare", constant(1))
+"""Values that are just good enough."""
+
+COOLING = " ".join(["0+0x3", "1"] * (STEPS // 5))
+"""A model server that is down: between two times of cooling down a reply may try it."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A change of the healthy process."""
+
+    name: str
+    changes: dict[str, str]
+    removed: list[str] = field(default_factory=list)
+    """Series that do not exist."""
+    alerts: tuple[str, ...] = ()
+    """The alerts that fire at any time, all of them."""
+    samples: int = SHORT
+    """The samples after which the case is over."""
+
+    def group(self) -> dict[str, object]:
+        """The test of promtool."""
+        series = {name: values for name, values in (HEALTHY | self.changes).items() if name not in self.removed}
+        return {
+            "interval": f"{STEP}s",
+            "input_series": [{"series": located(name), "values": values} for name, values in series.items()],
+            "promql_expr_test": [{
+                # A failure shows the expression, and so the name in the comment.
+                "expr": f'group by (alertname) (last_over_time(ALERTS{{alertstate="firing"}}[{STEP * STEPS}s])) # {self.name}',
+                "eval_time": f"{STEP * self.samples}s",
+                "exp_samples": [{"labels": f'{{alertname="{alert}"}}', "value": 1} for alert in self.alerts],
+            }],
+        }
+
+
+def located(series: str) -> str:
+    """A series with the labels of its target."""
+    name, _, labels = series.rstrip("}").partition("{")
+    return f'{name}{{{labels}{"," if labels else ""}job="chatterd",instance="a:9464"}}'
+
+
+FAULTS = [
+    Case("a process does not answer", {"up": changing(1, 0)}, alerts=("ChatterdDown",)),
+    Case("the database takes no prompts", {"chatterd_store_writable": changing(1, 0)}, alerts=("ChatterdNotWritable",)),
+    Case("an event loop loses its connection", {
+        'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': changing(1, 0),
+    }, alerts=("StoreStarved",)),
+    Case("one reply in ten fails", ends(90, 10), alerts=("PromptErrorBudget",)),
+    Case("one reply in ten is interrupted", {
+        'chatterd_replies_ended_total{state="interrupted",code="interrupted",upstream="gpu",model="m"}': growing(10),
+    }, alerts=("PromptErrorBudget",)),
+    Case("the disk is full for the first time", {
+        'chatterd_store_errors_total{code="store_unavailable",sqlstate="53100"}': appearing(constant(119, STEPS - FAULT)),
+    }, alerts=("StoreErrors",)),
+    Case("PostgreSQL has no connection again", {
+        'chatterd_store_errors_total{code="store_unavailable",sqlstate="53300"}': changing(3, 4),
+    }, alerts=("StoreErrors",)),
+    Case("one first token in ten is slow", first_tokens(90, 10), alerts=("TimeToFirstTokenSlow",)),
+    Case("a model server is down under load", requests(0, "gpu", "ok") | upstream_up("gpu", changing(1, 0)), alerts=("ModelServerDown",)),
+    Case("a model server is down, and tried at times", requests(0, "gpu", "ok") | upstream_up("gpu", COOLING), alerts=("ModelServerDown",)),
+    Case("a model server lacks its key", upstream_up("spare", constant(0)), alerts=("ModelServerDown",)),
+    Case("another model server does the work", {
+        'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(2),
+    }, alerts=("FailoversHigh",)),
+    Case("the lease is not renewed", {"chatterd_lease_age_seconds": changing(2, 5, 4)}, alerts=("LeaseLate",)),
+    Case("the journal is late", {"chatterd_journal_lag_seconds": changing(0.3, 3)}, alerts=("JournalLag",)),
+    Case("a process has died", {'chatterd_takeovers_total{kind="adopted"}': changing(0, 1)}, alerts=("Takeovers",)),
+    Case("a limit is near", {'chatterd_limit_usage_ratio{limit="replies"}': changing(0.2, 0.81)}, alerts=("LimitNear",)),
+    Case("the memory budget refuses", {'chatterd_memory_refusals_total{use="body"}': growing(1)}, alerts=("MemoryRefusals",)),
+    Case("the certificate ends soon", {
+        "chatterd_certificate_not_after_timestamp_seconds": constant(14 * 86400),
+    }, alerts=("CertificateExpires",), samples=STEPS - 20),
+    Case("the housekeeper stops", {
+        "chatterd_housekeeping_last_success_timestamp_seconds": f"{growing(STEP, count=FAULT)} {constant(STEP * FAULT, STEPS - FAULT)}",
+    }, alerts=("HousekeepingStuck",)),
+    Case("the housekeeper never succeeds", {}, ["chatterd_housekeeping_last_success_timestamp_seconds"], ("HousekeepingStuck",)),
+]
+
+SILENT = [
+    Case("a healthy process", {}, samples=STEPS - 20),
+    Case("a process without HTTPS, prompts and model servers", {}, [name for name in HEALTHY if "upstream" in name or "certificate" in name]),
+    Case("one scrape fails", {"up": changing(1, 0, 1)}),
+    Case("the database is away for a moment", {"chatterd_store_writable": changing(1, 0, 2), "chatterd_lease_age_seconds": changing(2, 5, 1)}),
+    Case("a connection is replaced", {
+        'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': changing(1, 0, 1),
+        'chatterd_store_connections{shard="1",purpose="prompts",state="busy"}': changing(0, 1),
+    }),
+    Case("a burst of replies and of text", {
+        'chatterd_limit_usage_ratio{limit="replies"}': changing(0.2, 0.95, 10), "chatterd_journal_lag_seconds": changing(0.3, 3, 1),
+    }),
+    Case("a model server fails at times, and answers", upstream_up("gpu", changing(1, 0, 2))),
+    Case("one prompt fails in an hour without others", ends(0, 0) | {
+        'chatterd_replies_ended_total{state="failed",code="upstream_busy",upstream="gpu",model="m"}': changing(0, 1),
+    }),
+]
+
+
+def document(cases: list[Case], rules: str) -> str:
+    """The file of tests: JSON is YAML."""
+    return json.dumps({
+        "rule_files": [rules], "evaluation_interval": f"{STEP}s", "tests": [case.group() for case in cases],
+    })

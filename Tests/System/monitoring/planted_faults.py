@@ -164,9 +164,12 @@ FAULTS = [
 
 SILENT = [
     Case("a healthy process", {}, samples=STEPS - 20),
-    Case("a process without HTTPS, prompts and model servers", {}, [name for name in HEALTHY if "upstream" in name or "certificate" in name]),
+    Case("a process without HTTPS, prompts and model servers", {},
+         [name for name in HEALTHY if "upstream" in name or "certificate" in name]),
     Case("one scrape fails", {"up": changing(1, 0, 1)}),
-    Case("the database is away for a moment", {"chatterd_store_writable": changing(1, 0, 2), "chatterd_lease_age_seconds": changing(2, 5, 1)}),
+    Case("the database is away for a moment", {
+        "chatterd_store_writable": changing(1, 0, 2), "chatterd_lease_age_seconds": changing(2, 5, 1),
+    }),
     Case("a connection is replaced", {
         'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': changing(1, 0, 1),
         'chatterd_store_connections{shard="1",purpose="prompts",state="busy"}': changing(0, 1),

@@ -235,6 +235,10 @@ def monitoring(run: Run) -> None:
     run.commands.run("Tests/System/monitoring/monitoring.sh", *run.arguments, env=programs())
 
 
+def backup(run: Run) -> None:
+    run.unittest("python3", "backup.test_backup")
+
+
 def attacks(run: Run) -> None:
     run.module("attacks", "--seconds 10 --readers 0", "")
 
@@ -276,6 +280,7 @@ CHECKS = [
     Check("faults", "model servers that fail in every known way, as a scored table", faults, time="1 / 3", lane="waits"),
     Check("chaos", "processes and PostgreSQL killed, stopped and replaced, connections cut, credentials revoked", chaos, time="1.5 / 7.5", lane="waits"),
     Check("monitoring", "the rules for alerts and the dashboard with a real Prometheus: each alert fires, each query has a value", monitoring, needs="build run tests prometheus", form="long", time="0.5", lane="waits"),
+    Check("backup", "a dump and a base backup under load, restored and compared byte for byte", backup, form="long", time="0.5", lane="waits"),
     Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", lane="waits"),
     Check("page", "the web page in Chromium; its Markdown against cmark; the app of the tutorial", page, needs=PAGE, form="long", time="3", limit=2400, lane="waits"),
     Check("schemas", "the check of JSON Schemas against the official suite, and random schemas against Python's jsonschema", schemas, build="tests", time="0.3", lane="waits"),

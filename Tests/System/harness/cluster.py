@@ -45,10 +45,11 @@ class Node:
         await self._run(f"{self._programs}/initdb", "-D", self.data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--no-locale",
                         "--no-sync")
 
-    async def copy(self, primary: Node) -> None:
-        """Turns the data directory into that of a standby of another server."""
+    async def copy(self, primary: Node, as_standby: bool = True) -> None:
+        """Turns the data directory into a base backup of another server: that of its standby, or of a server of its own."""
         await asyncio.to_thread(shutil.rmtree, self.data)
-        await self._run(f"{self._programs}/pg_basebackup", "-D", self.data, "-h", primary.directory, "-U", "postgres", "-R",
+        standby = ["-R"] if as_standby else []
+        await self._run(f"{self._programs}/pg_basebackup", "-D", self.data, "-h", primary.directory, "-U", "postgres", *standby,
                         "--checkpoint=fast", "--no-sync")
 
     async def _run(self, *command: str) -> None:

@@ -9,9 +9,9 @@ STEP = 15
 """Seconds between two samples, and between two evaluations."""
 STEPS = 280
 """Samples of a series."""
-SHORT = 130
+SHORT = 76
 """Samples until which most cases are observed."""
-FAULT = 40
+FAULT = 20
 """The sample with which a fault begins."""
 
 
@@ -51,11 +51,26 @@ def ends(complete: float, failed: float) -> dict[str, str]:
     }
 
 
-def first_tokens(fast: float, slow: float) -> dict[str, str]:
-    """First tokens within a second and within ten seconds, so many in a step."""
-    name = "chatterd_reply_time_to_first_token_seconds_bucket"
-    counts = {"1": fast, "5": fast, "10": fast + slow, "+Inf": fast + slow}
-    return {f'{name}{{upstream="gpu",model="m",le="{bound}"}}': growing(count) for bound, count in counts.items()}
+FIRST_TOKEN = "chatterd_reply_time_to_first_token_seconds_bucket"
+
+
+def first_tokens(within_five: float) -> dict[str, str]:
+    """A hundred first tokens in a step: 90 within a second, so many within five, all within ten."""
+    counts = {"1": 90, "5": within_five, "10": 100, "+Inf": 100}
+    return {f'{FIRST_TOKEN}{{upstream="gpu",model="m",le="{bound}"}}': growing(count) for bound, count in counts.items()}
+
+
+def housekeeper(stops: int) -> dict[str, str]:
+    """A housekeeper that succeeds with each sample, but for so many of them after its last success."""
+    first, stuck = growing(STEP, count=FAULT), constant(STEP * FAULT, stops)
+    rest = growing(STEP, STEP * (FAULT + stops), STEPS - FAULT - stops)
+    return {"chatterd_housekeeping_last_success_timestamp_seconds": f"{first} {stuck} {rest}"}
+
+
+def first_round(samples: int) -> dict[str, str]:
+    """A housekeeper whose first success comes so many samples after the start of the process."""
+    later = growing(STEP, STEP * samples, STEPS - samples)
+    return {"chatterd_housekeeping_last_success_timestamp_seconds": f"_x{samples} {later}"}
 
 
 def upstream_up(upstream: str, values: str) -> dict[str, str]:
@@ -73,8 +88,8 @@ HEALTHY: dict[str, str] = {
     'chatterd_store_connections{shard="1",purpose="pages",state="idle"}': constant(0),
     'chatterd_store_errors_total{code="store_unavailable",sqlstate="40001"}': growing(1),
     'chatterd_store_errors_total{code="store_unavailable",sqlstate="53300"}': constant(3),
-    "chatterd_lease_age_seconds": constant(2),
-    "chatterd_journal_lag_seconds": constant(0.3),
+    "chatterd_lease_age_seconds": constant(3.9),
+    "chatterd_journal_lag_seconds": constant(1.9),
     'chatterd_takeovers_total{kind="settled"}': constant(4),
     'chatterd_takeovers_total{kind="adopted"}': constant(0),
     'chatterd_takeovers_total{kind="handed_over"}': growing(1),
@@ -82,8 +97,8 @@ HEALTHY: dict[str, str] = {
     'chatterd_memory_refusals_total{use="body"}': constant(7),
     "chatterd_certificate_not_after_timestamp_seconds": constant(STEP * STEPS + 14 * 86400 + 60),
     "chatterd_housekeeping_last_success_timestamp_seconds": growing(STEP),
-    'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1),
-} | ends(96, 4) | first_tokens(100, 4) | requests(100, "gpu", "ok") | requests(4, "gpu", "upstream_incomplete") | requests(
+    'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1.4),
+} | ends(96, 4) | first_tokens(95.5) | requests(100, "gpu", "ok") | requests(4, "gpu", "upstream_incomplete") | requests(
     0, "spare", "ok") | upstream_up("gpu", constant(1)) | upstream_up("spare", constant(1))
 """Values that are just good enough."""
 
@@ -126,13 +141,13 @@ def located(series: str) -> str:
 
 
 FAULTS = [
-    Case("a process does not answer", {"up": changing(1, 0)}, alerts=("ChatterdDown",)),
-    Case("the database takes no prompts", {"chatterd_store_writable": changing(1, 0)}, alerts=("ChatterdNotWritable",)),
+    Case("a process does not answer", {"up": changing(1, 0, 3)}, alerts=("ChatterdDown",)),
+    Case("the database takes no prompts", {"chatterd_store_writable": changing(1, 0, 5)}, alerts=("ChatterdNotWritable",)),
     Case("an event loop loses its connection", {
-        'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': changing(1, 0),
+        'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': changing(1, 0, 3),
     }, alerts=("StoreStarved",)),
-    Case("one reply in ten fails", ends(90, 10), alerts=("PromptErrorBudget",)),
-    Case("one reply in ten is interrupted", {
+    Case("six replies in a hundred fail", ends(94, 6), alerts=("PromptErrorBudget",)),
+    Case("one reply in nine is interrupted", {
         'chatterd_replies_ended_total{state="interrupted",code="interrupted",upstream="gpu",model="m"}': growing(10),
     }, alerts=("PromptErrorBudget",)),
     Case("the disk is full for the first time", {
@@ -141,24 +156,24 @@ FAULTS = [
     Case("PostgreSQL has no connection again", {
         'chatterd_store_errors_total{code="store_unavailable",sqlstate="53300"}': changing(3, 4),
     }, alerts=("StoreErrors",)),
-    Case("one first token in ten is slow", first_tokens(90, 10), alerts=("TimeToFirstTokenSlow",)),
-    Case("a model server is down under load", requests(0, "gpu", "ok") | upstream_up("gpu", changing(1, 0)), alerts=("ModelServerDown",)),
+    Case("more than one first token in twenty is slow", first_tokens(94.5), alerts=("TimeToFirstTokenSlow",)),
+    Case("a model server is down under load", requests(0, "gpu", "ok") | upstream_up("gpu", changing(1, 0, 9)), alerts=("ModelServerDown",)),
     Case("a model server is down, and tried at times", requests(0, "gpu", "ok") | upstream_up("gpu", COOLING), alerts=("ModelServerDown",)),
     Case("a model server lacks its key", upstream_up("spare", constant(0)), alerts=("ModelServerDown",)),
     Case("another model server does the work", {
-        'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(2),
-    }, alerts=("FailoversHigh",)),
-    Case("the lease is not renewed", {"chatterd_lease_age_seconds": changing(2, 5, 4)}, alerts=("LeaseLate",)),
-    Case("the journal is late", {"chatterd_journal_lag_seconds": changing(0.3, 3)}, alerts=("JournalLag",)),
+        'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1.6),
+    }, alerts=("FailoversHigh",), samples=2 * SHORT),
+    Case("the lease is not renewed", {"chatterd_lease_age_seconds": changing(3.9, 4.1, 2)}, alerts=("LeaseLate",)),
+    Case("the journal is late", {"chatterd_journal_lag_seconds": changing(1.9, 2.1, 3)}, alerts=("JournalLag",)),
     Case("a process has died", {'chatterd_takeovers_total{kind="adopted"}': changing(0, 1)}, alerts=("Takeovers",)),
     Case("a limit is near", {'chatterd_limit_usage_ratio{limit="replies"}': changing(0.2, 0.81)}, alerts=("LimitNear",)),
     Case("the memory budget refuses", {'chatterd_memory_refusals_total{use="body"}': growing(1)}, alerts=("MemoryRefusals",)),
     Case("the certificate ends soon", {
         "chatterd_certificate_not_after_timestamp_seconds": constant(14 * 86400),
     }, alerts=("CertificateExpires",), samples=STEPS - 20),
-    Case("the housekeeper stops", {
-        "chatterd_housekeeping_last_success_timestamp_seconds": f"{growing(STEP, count=FAULT)} {constant(STEP * FAULT, STEPS - FAULT)}",
-    }, alerts=("HousekeepingStuck",)),
+    # It is late after 60 s, and the alert fires 5 minutes after that.
+    Case("the housekeeper stops", housekeeper(26), alerts=("HousekeepingStuck",)),
+    Case("the housekeeper does not succeed at first", first_round(26), alerts=("HousekeepingStuck",)),
     Case("the housekeeper never succeeds", {}, ["chatterd_housekeeping_last_success_timestamp_seconds"], ("HousekeepingStuck",)),
 ]
 
@@ -168,16 +183,30 @@ SILENT = [
          [name for name in HEALTHY if "upstream" in name or "certificate" in name]),
     Case("one scrape fails", {"up": changing(1, 0, 1)}),
     Case("the database is away for a moment", {
-        "chatterd_store_writable": changing(1, 0, 2), "chatterd_lease_age_seconds": changing(2, 5, 1),
+        "chatterd_store_writable": changing(1, 0, 2), "chatterd_lease_age_seconds": changing(3.9, 5, 1),
     }),
     Case("a connection is replaced", {
-        'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': changing(1, 0, 1),
-        'chatterd_store_connections{shard="1",purpose="prompts",state="busy"}': changing(0, 1),
+        'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': changing(1, 0, 2),
     }),
-    Case("a burst of replies and of text", {
-        'chatterd_limit_usage_ratio{limit="replies"}': changing(0.2, 0.95, 10), "chatterd_journal_lag_seconds": changing(0.3, 3, 1),
+    Case("a burst of replies, of text and of slow first tokens", {
+        'chatterd_limit_usage_ratio{limit="replies"}': changing(0.2, 0.95, 10),
+        "chatterd_journal_lag_seconds": changing(0.3, 3, 1),
+        'chatterd_memory_refusals_total{use="body"}': changing(7, 90),
+        f'{FIRST_TOKEN}{{upstream="gpu",model="large",le="5"}}': constant(0),
+        f'{FIRST_TOKEN}{{upstream="gpu",model="large",le="10"}}': changing(0, 10_000),
+        f'{FIRST_TOKEN}{{upstream="gpu",model="large",le="+Inf"}}': changing(0, 10_000),
+        'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="continued"}': changing(0, 100),
     }),
-    Case("a model server fails at times, and answers", upstream_up("gpu", changing(1, 0, 2))),
+    Case("a model server fails at times, and answers", upstream_up("gpu", changing(1, 0, 8))),
+    Case("a model server fails, and answers some minutes later", upstream_up("gpu", changing(1, 0, 4)) | {
+        'chatterd_upstream_requests_total{upstream="gpu",outcome="ok"}':
+            f"{growing(100, count=FAULT)} {constant(1900, 12)} {growing(100, 2000, STEPS - FAULT - 12)}",
+    }),
+    Case("the certificate is replaced late", {
+        "chatterd_certificate_not_after_timestamp_seconds": changing(30 * 86400, 13 * 86400, 200),
+    }, samples=STEPS - 20),
+    Case("a round of the housekeeper takes six minutes", housekeeper(25)),
+    Case("its first round takes six minutes", first_round(25)),
     Case("one prompt fails in an hour without others", ends(0, 0) | {
         'chatterd_replies_ended_total{state="failed",code="upstream_busy",upstream="gpu",model="m"}': changing(0, 1),
     }),

@@ -86,7 +86,7 @@ class BackupTests(ServerTestCase):
     @classmethod
     def restore(cls, name, database):
         """Starts chatterd on a restored database, after its operator has asked about it."""
-        # The scripted model server is no whole Ollama, which doctor would ask.
+        # doctor asks model servers too, and the scripted one does not answer it.
         upstreams = '[{"name": "parrot", "kind": "echo"}]'
         env = {name: value for name, value in cls.server.options["env"].items() if name != "OLLAMA_URL"}
         env |= {"DATABASE_URL": database.conninfo(), "CHATTERD_UPSTREAMS": upstreams}

@@ -157,8 +157,10 @@ FAULTS = [
         'chatterd_store_errors_total{code="store_unavailable",sqlstate="53300"}': changing(3, 4),
     }, alerts=("StoreErrors",)),
     Case("more than one first token in twenty is slow", first_tokens(94.5), alerts=("TimeToFirstTokenSlow",)),
-    Case("a model server is down under load", requests(0, "gpu", "ok") | upstream_up("gpu", changing(1, 0, 9)), alerts=("ModelServerDown",)),
-    Case("a model server is down, and tried at times", requests(0, "gpu", "ok") | upstream_up("gpu", COOLING), alerts=("ModelServerDown",)),
+    Case("a model server is down under load", requests(0, "gpu", "ok") | upstream_up("gpu", changing(1, 0, 9)),
+         alerts=("ModelServerDown",)),
+    Case("a model server is down, and tried at times", requests(0, "gpu", "ok") | upstream_up("gpu", COOLING),
+         alerts=("ModelServerDown",)),
     Case("a model server lacks its key", upstream_up("spare", constant(0)), alerts=("ModelServerDown",)),
     Case("another model server does the work", {
         'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1.6),

@@ -2,6 +2,9 @@
 
 import argparse
 import json
+import os
+import re
+import subprocess
 import sys
 import tempfile
 import threading
@@ -196,6 +199,77 @@ class ReportTests(RunnerTestCase):
     def test_names_are_those_of_one_check_each(self):
         names = [check.name for check in CHECKS]
         self.assertEqual(len(names), len(set(names)))
+
+
+class BootstrapTests(unittest.TestCase):
+    """The sets of packages of script/bootstrap. No test installs anything."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.programs = Path(folder.name)
+
+    def program(self, name, *lines):
+        """A program that takes the place of the machine's."""
+        path = self.programs / name
+        path.unlink(missing_ok=True)
+        path.write_text("\n".join(["#!/bin/bash", *lines, ""]))
+        path.chmod(0o755)
+
+    def machine(self):
+        """A machine without Python and without packages, whose apt-get only writes down what it should install."""
+        for folder in reversed(os.get_exec_path()):
+            for program in Path(folder).glob("*"):
+                if program.is_file() and not program.name.startswith("python"):
+                    (self.programs / program.name).unlink(missing_ok=True)
+                    (self.programs / program.name).symlink_to(program)
+        self.program("dpkg-query")
+        self.program("id", "echo 1")
+        # All that needs root goes through it.
+        self.program("sudo", f'echo "$*" >>"{self.programs}/log"', f'[[ " $* " != *" python3 "* ]] || ln -sf "{sys.executable}" "{self.programs}/python3"')
+        self.program("apt-get", "exit 1")
+
+    def run_script(self, *command):
+        env = os.environ | {"PATH": str(self.programs)}
+        return subprocess.run(["/bin/bash", *command], cwd=TOP, env=env, capture_output=True, text=True, timeout=LONG, check=False)
+
+    def sets(self):
+        text = (TOP / "script" / "bootstrap").read_text(encoding="utf-8")
+        return re.findall(r"^    (\w+)\) echo ", text, re.MULTILINE)
+
+    def test_every_named_set_exists(self):
+        sets = self.sets()
+        self.assertGreater(len(sets), 8)
+        for check in CHECKS:
+            self.assertLessEqual(set(check.needs.split()), set(sets), check.name)
+        files = [*(TOP / "script").iterdir(), *(TOP / "Tests").glob("**/*.sh"), *(TOP / "docs").glob("**/*.md"), *TOP.glob("*.md"),
+                 *TOP.glob("Dockerfile"), *(TOP / ".ci").glob("*"), *(TOP / ".github").glob("**/*.yml")]
+        calls = []
+        for file in files:
+            if not file.is_file() or file.name == "bootstrap":
+                continue
+            for words in re.findall(r"script/bootstrap((?: [a-z]+)+)", file.read_text(encoding="utf-8")):
+                calls.append(words)
+                self.assertLessEqual(set(words.split()), set(sets), file)
+        self.assertIn(" python", calls)
+
+    def test_manual_and_error_name_every_set(self):
+        manual, *_ = (TOP / "script" / "bootstrap").read_text(encoding="utf-8").partition("set -euo")
+        self.assertEqual(re.findall(r"\[(\w+)\]", manual), self.sets())
+        run = subprocess.run(["script/bootstrap", "build", "nonsense"], cwd=TOP, capture_output=True, text=True, timeout=LONG, check=False)
+        self.assertEqual(run.returncode, 1, "a name without a set ends the script before it installs anything")
+        listed = re.search(r"there are (.+)\)", run.stderr).group(1)
+        self.assertEqual(re.split(r", | and ", listed), self.sets())
+
+    @unittest.skipUnless(Path("/var/lib/dpkg").is_dir(), "this is no Debian")
+    def test_machine_without_python_gets_it(self):
+        self.machine()
+        self.assertEqual(self.run_script("-c", "command -v python3").returncode, 1)
+        run = self.run_script("script/test", "--list")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("apt-get", (self.programs / "log").read_text())
+        self.assertRegex((self.programs / "log").read_text(), r"install -y --no-install-recommends python3\n")
+        self.assertRegex(run.stdout, r"(?m)^runner ")
 
 
 class MutantTests(unittest.TestCase):

@@ -18,6 +18,36 @@ import Testing
         #expect(sum.value(of: .takeovers, "settled") == 0)
     }
 
+    @Test func zeroIsASeriesUntilItsFirstCount() {
+        let limit = SeriesLimit()
+        let counts = MetricCounts(limit)
+        counts.add(2, to: .takeovers, "fenced")
+        for kind in ["adopted", "fenced", "adopted"] { counts.addZero(to: .takeovers, kind) }
+        counts.addZero(to: .storeTime, "pages")
+        #expect(counts.series.map { $0.values.joined() } == ["pages", "adopted", "fenced"])
+        #expect(counts.value(of: .takeovers, "fenced") == 2 && counts.value(of: .takeovers, "adopted") == 0)
+        counts.add(to: .takeovers, "adopted")
+        #expect(counts.value(of: .takeovers, "adopted") == 1)
+        let unread = MetricCounts(nil)
+        unread.addZero(to: .takeovers, "adopted")
+        #expect(unread.series.isEmpty)
+    }
+
+    @Test func zerosTakeNoRoomOfCountsAndFillTheLimitAtMost() {
+        let limit = SeriesLimit()
+        let most = Metric.upstreamRequests.family.seriesLimit
+        let page = MetricCounts(limit)
+        page.add(to: .upstreamRequests, "counted", "ok")
+        for number in 0..<(most + 10) { page.addZero(to: .upstreamRequests, "server-\(number)", "ok") }
+        #expect(page.series.count == most)
+        let shard = MetricCounts(limit)
+        for number in 1..<most { shard.add(to: .upstreamRequests, "late-\(number)", "ok") }
+        #expect(shard.value(of: .upstreamRequests, "other", "other") == 0)
+        let next = MetricCounts(limit)
+        next.addZero(to: .upstreamRequests, "server-1", "ok")
+        #expect(next.series.isEmpty)
+    }
+
     @Test func snapshotKeepsItsCounts() {
         let limit = SeriesLimit()
         let counts = MetricCounts(limit)

@@ -13,6 +13,7 @@ public final class MetricCounts {
 
     private var offsets: [MetricSeries: Int] = [:]
     private var cells: [Int] = []
+    private var zeros: [Metric: Int] = [:]
     private let limit: SeriesLimit?
 
     /// - Parameter limit: `nil` for a process whose counts are not read: then nothing is counted.
@@ -57,6 +58,18 @@ public final class MetricCounts {
         Self.add(value, to: &cells[offset + bounds.count + 1])
     }
 
+    /// Shows a series before its first count, so that rates see that count.
+    ///
+    /// The series takes no room of the limit: where the counted series and the zeros of a metric fill it, further zeros are left out.
+    public func addZero(
+        to metric: Metric, _ first: String = "", _ second: String = "", _ third: String = "", _ fourth: String = ""
+    ) {
+        let series = MetricSeries(metric, first, second, third, fourth)
+        guard let limit, offsets[series] == nil, zeros[metric, default: 0] < limit.room(for: metric) else { return }
+        zeros[metric, default: 0] += 1
+        makeCells(of: series)
+    }
+
     /// Adds the counts of an event loop.
     public func add(_ snapshot: Snapshot) {
         for (series, source) in snapshot.offsets {
@@ -82,10 +95,14 @@ public final class MetricCounts {
     @inline(never)
     private func makeCells(for series: MetricSeries) -> Int {
         let admitted = limit?.admitted(series) ?? series
-        if let offset = offsets[admitted] { return offset }
+        return offsets[admitted] ?? makeCells(of: admitted)
+    }
+
+    @discardableResult
+    private func makeCells(of series: MetricSeries) -> Int {
         let offset = cells.count
         cells.append(contentsOf: repeatElement(0, count: series.metric.family.width))
-        offsets[admitted] = offset
+        offsets[series] = offset
         return offset
     }
 

@@ -58,4 +58,9 @@ public final class SeriesLimit: Sendable {
             return series
         }
     }
+
+    /// The number of further series of a metric that have room.
+    func room(for metric: Metric) -> Int {
+        admitted.withLock { metric.family.seriesLimit - ($0[metric]?.count ?? 0) }
+    }
 }

@@ -107,29 +107,43 @@ extension PostgresError {
 }
 
 extension PostgresError.Code {
+    /// The server's codes with this meaning, as far as they have one of their own; `nil` for a failure that the server does not report.
+    public var sqlStates: [String?] {
+        switch self {
+        case .invalidConfiguration, .overloaded, .shuttingDown, .migrationChanged, .databaseTooNew, .other: [nil]
+        case .connectionFailed: [nil, "57P03", "28000", "28P01", "3D000"]
+        case .connectionLost:
+            [
+                nil, "57P01", "57P02", "57P05", "08000", "08001", "08003", "08004", "08006", "08007", "08P01",
+            ]
+        case .timedOut: [nil, "57014", "55P03", "25P03"]
+        case .uniqueViolation: ["23505"]
+        case .constraintViolation: ["23000", "23001", "23502", "23503", "23514", "23P01"]
+        case .readOnly: ["25006"]
+        case .serializationFailure: ["40001", "40P01"]
+        case .invalidEncoding: ["22021", "22P05"]
+        case .undefinedObject: ["42P01", "42703", "42883", "42704", "3F000"]
+        case .insufficientPrivilege: ["42501"]
+        case .insufficientResources: ["53000", "53100", "53200", "53300", "53400"]
+        }
+    }
+
     /// The meaning of an SQLSTATE (PostgreSQL documentation, appendix A).
     init(sqlState: String?) {
-        switch sqlState {
-        case nil: self = .connectionLost
-        case "23505": self = .uniqueViolation
-        case "25006": self = .readOnly
-        case "40001", "40P01": self = .serializationFailure
-        case "22021", "22P05": self = .invalidEncoding
-        case "42P01", "42703", "42883", "42704", "3F000": self = .undefinedObject
-        case "42501": self = .insufficientPrivilege
-        case "57014", "55P03", "25P03": self = .timedOut
-        case "57P01", "57P02", "57P05": self = .connectionLost
-        case "57P03", "28000", "28P01", "3D000": self = .connectionFailed
-        case .some(let state):
-            if state.hasPrefix("08") {
-                self = .connectionLost
-            } else if state.hasPrefix("23") {
-                self = .constraintViolation
-            } else if state.hasPrefix("53") {
-                self = .insufficientResources
-            } else {
-                self = .other
-            }
+        guard let state = sqlState else {
+            self = .connectionLost
+            return
+        }
+        if let code = Self.allCases.first(where: { $0.sqlStates.contains(state) }) {
+            self = code
+        } else if state.hasPrefix("08") {
+            self = .connectionLost
+        } else if state.hasPrefix("23") {
+            self = .constraintViolation
+        } else if state.hasPrefix("53") {
+            self = .insufficientResources
+        } else {
+            self = .other
         }
     }
 }

@@ -1,7 +1,9 @@
+import ChatterdChat
 import ChatterdCommand
 import ChatterdConfiguration
 import ChatterdDevelopmentCluster
 import ChatterdJSONLog
+import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdServer
 import ChatterdSockets
@@ -61,6 +63,49 @@ private let withMetrics: [Setting: String] = [.metricsListen: "127.0.0.1:0"]
             #expect(page[#"chatterd_http_request_duration_seconds_count{route="/llmchat"}"#] == 2)
             #expect(page.series("chatterd_replies").isEmpty)
             #expect(page[#"chatterd_upstream_up{upstream="two"}"#] == 1)
+        }
+    }
+
+    /// The names and labels of all series of a metric on the page, in its order.
+    private func labels(_ name: String, _ page: MetricsPage) -> [String] {
+        page.exchange.text.split(separator: "\n").filter { $0.hasPrefix(name + "{") }.map {
+            String($0.prefix { $0 != " " }.dropFirst(name.count))
+        }
+    }
+
+    @Test func seriesOfClosedSetsExistBeforeTheirFirstCount() async throws {
+        let upstream = try ScriptedUpstream(.error(500, "broken"))
+        let list = severalServers(
+            UpstreamOfList("one", upstream), UpstreamOfList("two", upstream),
+            adding: withMetrics.merging([.failoverAttempts: "0", .rescueAttempts: "0"]) { $1 })
+        try await onStage(environment: list) { stage in
+            let page = try stage.metrics()
+            let outcomes = (["ok", "cancelled"] + ModelError.Code.allCases.map(\.rawValue)).sorted()
+            #expect(
+                labels("chatterd_upstream_requests_total", page)
+                    == ["ollama", "one", "two"].flatMap { name in
+                        outcomes.map { #"{upstream="\#(name)",outcome="\#($0)"}"# }
+                    })
+            let errors = labels("chatterd_store_errors_total", page)
+            for code in PostgresError.Code.allCases {
+                #expect(errors.contains { $0.hasPrefix(#"{code="\#(code.rawValue)",sqlstate=""#) }, "\(code)")
+            }
+            for (code, state) in [
+                ("insufficientResources", "53100"), ("insufficientResources", "53300"), ("connectionFailed", "28P01"),
+                ("insufficientPrivilege", "42501"), ("undefinedObject", "42P01"), ("overloaded", "none"),
+            ] {
+                #expect(errors.contains(#"{code="\#(code)",sqlstate="\#(state)"}"#), "\(state)")
+            }
+            #expect(errors.count < 60 && page.series("chatterd_store_errors_total").isEmpty)
+            for purpose in ["prompts", "pages", "process"] {
+                #expect(page[#"chatterd_store_batch_seconds_count{purpose="\#(purpose)"}"#] != nil, "\(purpose)")
+            }
+            // The first failure is a step from 0 and begins no series.
+            _ = try stage.chat("app", "prompt")
+            let after = try stage.metrics()
+            #expect(
+                labels("chatterd_upstream_requests_total", after) == labels("chatterd_upstream_requests_total", page))
+            #expect(after.series("chatterd_upstream_requests_total").values.reduce(0, +) == 1)
         }
     }
 

@@ -86,8 +86,9 @@ HEALTHY: dict[str, str] = {
     'chatterd_store_connections{shard="1",purpose="prompts",state="busy"}': constant(0),
     'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': constant(1),
     'chatterd_store_connections{shard="1",purpose="pages",state="idle"}': constant(0),
-    'chatterd_store_errors_total{code="store_unavailable",sqlstate="40001"}': growing(1),
-    'chatterd_store_errors_total{code="store_unavailable",sqlstate="53300"}': constant(3),
+    'chatterd_store_errors_total{code="serializationFailure",sqlstate="40001"}': growing(1),
+    'chatterd_store_errors_total{code="insufficientResources",sqlstate="53100"}': constant(0),
+    'chatterd_store_errors_total{code="insufficientResources",sqlstate="53300"}': constant(3),
     "chatterd_lease_age_seconds": constant(3.9),
     "chatterd_journal_lag_seconds": constant(1.9),
     'chatterd_takeovers_total{kind="settled"}': constant(4),
@@ -99,7 +100,7 @@ HEALTHY: dict[str, str] = {
     "chatterd_housekeeping_last_success_timestamp_seconds": growing(STEP),
     'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1.4),
 } | ends(96, 4) | first_tokens(95.5) | requests(100, "gpu", "ok") | requests(4, "gpu", "upstream_incomplete") | requests(
-    0, "spare", "ok") | upstream_up("gpu", constant(1)) | upstream_up("spare", constant(1))
+    0, "spare", "ok") | requests(0, "spare", "upstream_unavailable") | upstream_up("gpu", constant(1)) | upstream_up("spare", constant(1))
 """Values that are just good enough."""
 
 COOLING = " ".join(["0+0x3", "1"] * (STEPS // 5))
@@ -151,10 +152,13 @@ FAULTS = [
         'chatterd_replies_ended_total{state="interrupted",code="interrupted",upstream="gpu",model="m"}': growing(10),
     }, alerts=("PromptErrorBudget",)),
     Case("the disk is full for the first time", {
-        'chatterd_store_errors_total{code="store_unavailable",sqlstate="53100"}': appearing(constant(119, STEPS - FAULT)),
+        'chatterd_store_errors_total{code="insufficientResources",sqlstate="53100"}': changing(0, 119),
+    }, alerts=("StoreErrors",)),
+    Case("PostgreSQL refuses statements with a code that has no series yet", {
+        'chatterd_store_errors_total{code="other",sqlstate="42601"}': appearing(constant(2, STEPS - FAULT)),
     }, alerts=("StoreErrors",)),
     Case("PostgreSQL has no connection again", {
-        'chatterd_store_errors_total{code="store_unavailable",sqlstate="53300"}': changing(3, 4),
+        'chatterd_store_errors_total{code="insufficientResources",sqlstate="53300"}': changing(3, 4),
     }, alerts=("StoreErrors",)),
     Case("more than one first token in twenty is slow", first_tokens(94.5), alerts=("TimeToFirstTokenSlow",)),
     Case("a model server is down under load", requests(0, "gpu", "ok") | upstream_up("gpu", changing(1, 0, 9)),

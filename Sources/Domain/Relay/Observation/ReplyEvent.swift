@@ -62,6 +62,11 @@ public enum RequestOutcome: Sendable, Equatable {
     case cancelled
     case failed(ModelError.Code)
 
+    /// All outcomes.
+    public static var all: [RequestOutcome] {
+        [.complete, .cancelled] + ModelError.Code.allCases.map(RequestOutcome.failed)
+    }
+
     /// A word of a closed set.
     public var word: String {
         switch self {

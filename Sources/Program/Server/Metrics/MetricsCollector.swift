@@ -73,12 +73,20 @@ struct MetricsCollector: Sendable {
 
     // MARK: - Gauges
 
-    /// Adds the series of counters whose labels are known from the start, so that rates see their first count.
+    /// Adds the series whose labels have words of closed sets or names of model servers, so that rates see their first count.
+    ///
+    /// Those with a model or a route, and the pairs of model servers, are too many.
     private func addZeros(to counts: MetricCounts) {
-        for origin in ReplyEvent.Origin.allCases { counts.add(0, to: .repliesStarted, origin.rawValue) }
-        for kind in ["adopted", "settled", "handed_over", "fenced"] { counts.add(0, to: .takeovers, kind) }
-        for cut in ExchangeRecord.Cut.allCases { counts.add(0, to: .slowReadersCut, cut.rawValue) }
-        for entry in registry.entries { counts.add(0, to: .upstreamRequests, entry.name, RequestOutcome.complete.word) }
+        for origin in ReplyEvent.Origin.allCases { counts.addZero(to: .repliesStarted, origin.rawValue) }
+        for kind in ["adopted", "settled", "handed_over", "fenced"] { counts.addZero(to: .takeovers, kind) }
+        for cut in ExchangeRecord.Cut.allCases { counts.addZero(to: .slowReadersCut, cut.rawValue) }
+        for outcome in RequestOutcome.all {
+            for entry in registry.entries { counts.addZero(to: .upstreamRequests, entry.name, outcome.word) }
+        }
+        for purpose in StorePurpose.allCases { counts.addZero(to: .storeTime, purpose.rawValue) }
+        for code in PostgresError.Code.allCases {
+            for state in code.sqlStates { counts.addZero(to: .storeErrors, code.rawValue, state ?? "none") }
+        }
     }
 
     private func addShards(_ figures: [ShardFigures], to counts: MetricCounts) {

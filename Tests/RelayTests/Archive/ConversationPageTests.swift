@@ -31,6 +31,27 @@ import Testing
                 """)
     }
 
+    /// A reply without a last event has the members that its stream has.
+    @Test(arguments: [
+        (
+            ReplyState.interrupted,
+            #","error":"The server stopped in the middle of this answer. Ask again.","code":"interrupted","retryable":true"#
+        ), (.failed, #","error":"This answer failed. Ask again.","code":"internal","retryable":true"#),
+        (.cancelled, #","done_reason":"stop""#), (.complete, #","done_reason":"stop""#), (nil, ""),
+    ])
+    func replyThatWasClosedWithoutALastEventHasItsEnd(_ state: ReplyState?, _ end: String) {
+        var row = SampleConversation.rows[2]
+        guard case .reply(var reply) = row.kind else { return }
+        (reply.state, reply.lastEvent) = (state, [])
+        row.kind = .reply(reply)
+        let page = ConversationPage.encode(
+            SampleConversation.header,
+            [ConversationPage.Message(row: row, follows: nil, parent: nil, isActive: true)],
+            moreBefore: false, moreAfter: false
+        ).string
+        #expect(page.contains(#"491289Z"\#(end),"active":true"#), "\(page)")
+    }
+
     @Test(arguments: PeerNumber.all)
     func countsThatAreNoneAreLeftOut(_ number: PeerNumber) throws {
         var row = SampleConversation.rows[2]

@@ -30,7 +30,17 @@ import Testing
             let reset = try #require(events.firstIndex { $0.name == "reset" })
             #expect(events[reset...].map(\.id) == ["0", "3", "3-end"])
             #expect(events[reset + 1].text == "Hel")
-            #expect(object(events.last?.data ?? "")["code"] as? String == "interrupted")
+            let end = object(events.last?.data ?? "")
+            #expect(end["code"] as? String == "interrupted")
+            // The conversation and the reply have the members of the stream.
+            let page = try stage.send("GET", "/conversations/app?appID=app").json
+            let message = try #require((page["messages"] as? [[String: Any]])?.last)
+            let document = try stage.send("GET", location, fields: [("Accept", "application/json")]).json
+            for object in [message, document] {
+                #expect(object["state"] as? String == "interrupted")
+                #expect(object["error"] as? String == end["error"] as? String && object["error"] != nil)
+                #expect(object["code"] as? String == "interrupted" && object["retryable"] as? Bool == true)
+            }
 
             // Only the stored end counts: a client with another end gets the stored one.
             #expect(try stage.read(location, after: "3-end").status == 204)

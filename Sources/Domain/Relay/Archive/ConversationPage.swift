@@ -101,10 +101,13 @@ public enum ConversationPage {
         json.member("time", time: row.time)
         if case .reply(let reply) = row.kind {
             json.member("finished_at", time: reply.finishedAt)
-            // The reason of the end and the counts, or the error.
-            json.members(
-                ["done_reason", "error", "code", "retryable"], counts: ["prompt_eval_count", "eval_count"],
-                of: reply.lastEvent.span)
+            if let state = reply.state {
+                // The reason of the end and the counts, or the error.
+                let ending = ReplyEnding(state: state, lastEvent: reply.lastEvent).described
+                json.members(
+                    ["done_reason", "error", "code", "retryable"], counts: ["prompt_eval_count", "eval_count"],
+                    of: ending.lastEvent.span)
+            }
         }
         if let follows = message.follows {
             json.member("after", Int(follows))

@@ -32,7 +32,7 @@ public struct FeedEvent: Sendable {
         case prompt(Prompt)
         /// A reply was started.
         case reply(ReplyID, model: String, time: Int64)
-        /// A reply has ended; the last event is empty if it is unknown.
+        /// A reply has ended; the last event is empty if it is too long.
         case end(ReplyID, seq: Int64, state: String, lastEvent: [UInt8], time: Int64)
         /// The next prompt follows another reply; `nil` if that is gone.
         case choice(ReplyID?)

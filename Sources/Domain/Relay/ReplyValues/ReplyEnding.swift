@@ -16,4 +16,8 @@ public struct ReplyEnding: Sendable, Equatable {
 
     /// Whether the last event is an `error` event; otherwise it is a line.
     public var isError: Bool { state == .failed || state == .interrupted }
+
+    /// The ending with a last event: the stored one, or the one that its readers get without a stored one, which here has no model and no
+    /// time.
+    public var described: ReplyEnding { ReplyLines(model: "", createdAt: 0).verbatim(self) }
 }

@@ -124,7 +124,7 @@ enum FeedStatements {
             ), closed AS (
                 SELECT c.closed, 0, 'end', c.seq, c.id, c.state,
                     CASE WHEN octet_length(c.last_event) <= \(lastEventLimit) THEN c.last_event END, NULL, c.turn,
-                    coalesce(c.finished, c.time), 0, false
+                    coalesce(c.finished, c.time), 0, c.last_event IS NULL
                 FROM chatts c WHERE c.appid = $1 AND c.closed > $2 AND c.seq > \(ReplyFloor.nearest(upTo: "$3"))
                     AND c.seq <= (SELECT CASE WHEN count(*) < $4 THEN 9223372036854775807 ELSE max(a.added) END FROM added a)
                 ORDER BY c.closed LIMIT $4
@@ -168,8 +168,14 @@ enum FeedStatements {
         case "choice": return .choice(id)
         case "settings": return .settings(title: name, isArchived: row.nextBool())
         case "end":
+            var lastEvent = content ?? []
+            // An event that is too long is there, and is left out.
+            let isMissing = row.nextBool()
+            if isMissing, let state = name.flatMap(ReplyState.init(rawValue:)) {
+                lastEvent = ReplyEnding(state: state, lastEvent: []).described.lastEvent
+            }
             return .end(
-                id ?? ReplyID(high: 0, low: 0), seq: seq, state: name ?? "", lastEvent: content ?? [], time: time)
+                id ?? ReplyID(high: 0, low: 0), seq: seq, state: name ?? "", lastEvent: lastEvent, time: time)
         default: return .reply(id ?? ReplyID(high: 0, low: 0), model: name ?? "", time: time)
         }
     }

@@ -32,7 +32,10 @@ import Testing
                 GRANT EXECUTE ON FUNCTION chatterd_later() TO chatterd_member
                 """)
             #expect(Array(try await processes.pool.run(FunctionPrivileges.unprotected)) == ["chatterd_later()"])
-            _ = try await Migrator(try ConnectionTarget(processes.conninfo)).run(timeout: .seconds(600))
+            let migrator = Migrator(try ConnectionTarget(processes.conninfo))
+            let outcome = try await migrator.run(timeout: .seconds(600))
+            #expect(outcome.description == "set the rights of the functions chatterd_later()")
+            #expect(try await migrator.run(timeout: .seconds(600)).description == "nothing to migrate")
             #expect(try await processes.sql(Self.wrong) == [])
             #expect(
                 try await processes.sql(

@@ -226,6 +226,44 @@ import Testing
         }
     }
 
+    @Test func migratorSaysWhichRightsOfTheRoleItHasRepaired() async throws {
+        try await StoreProcesses.run { processes in
+            try await processes.sql(
+                """
+                REVOKE ALL ON chatterd_keys FROM chatterd_member; GRANT UPDATE ON chatterd_charges TO chatterd_member;
+                REVOKE EXECUTE ON FUNCTION chatterd_is_state(text) FROM chatterd_member
+                """)
+            let migrator = Migrator(try ConnectionTarget(processes.conninfo))
+            let outcome = try await migrator.run(timeout: .seconds(600))
+            #expect(
+                outcome.description == """
+                    set the rights of chatterd_member on chatterd_charges, chatterd_keys
+                    set the rights of the functions chatterd_is_state(text)
+                    """)
+            #expect(try await migrator.run(timeout: .seconds(600)).description == "nothing to migrate")
+        }
+    }
+
+    /// The role belongs to the cluster, so this test has one of its own.
+    @Test func migratorSaysThatItHasMadeTheRole() async throws {
+        let cluster = try await blocking { try PrivateCluster.make() }
+        _ = try await blocking { try cluster.query("CREATE ROLE maker LOGIN CREATEROLE", database: "postgres") }
+        _ = try await blocking { try cluster.query("GRANT ALL ON SCHEMA public TO maker", database: "postgres") }
+        let conninfo = cluster.conninfo(database: "postgres").replacing("user=postgres", with: "user=maker")
+        let migrator = Migrator(try ConnectionTarget(conninfo))
+        let first = try await migrator.run(timeout: .seconds(600))
+        #expect(first.applied.count == Migration.embedded.count)
+        #expect(try await migrator.run(timeout: .seconds(600)).description == "nothing to migrate")
+        _ = try await blocking {
+            try cluster.query("DROP OWNED BY chatterd_member; DROP ROLE chatterd_member", database: "postgres")
+        }
+        let again = try await migrator.run(timeout: .seconds(600))
+        #expect(again.applied.isEmpty && again.changes == first.changes, "\(first.changes) \(again.changes)")
+        #expect(again.changes.first == "created the role chatterd_member", "\(again)")
+        #expect(again.changes.contains { $0.hasPrefix("set the rights of chatterd_member on ") }, "\(again)")
+        #expect(try await migrator.run(timeout: .seconds(600)).description == "nothing to migrate")
+    }
+
     @Test func loginRoleThatMayNotUseTheRoleWorksWithoutIt() async throws {
         let cluster = try await blocking { try PrivateCluster.shared() }
         let name = try await blocking {

@@ -12,7 +12,7 @@ import Testing
     private func migrate(
         _ database: String, _ migrations: [Migration], timeout: Duration = .seconds(600)
     ) async throws -> [String] {
-        try await Migrator(migrations, target: ConnectionTarget(database)).run(timeout: timeout)
+        try await Migrator(migrations, target: ConnectionTarget(database)).run(timeout: timeout).applied
     }
 
     /// The failure of a run.
@@ -35,6 +35,24 @@ import Testing
             "SELECT name, length(checksum), applied_at <= now() FROM chatterd_migrations ORDER BY 1",
             database: database)
         #expect(rows == [["0001_notes", "64", "t"], ["0002_more", "64", "t"]])
+    }
+
+    /// A setup that adds a missing row.
+    private static let setup = """
+        WITH added AS (INSERT INTO notes SELECT 2 WHERE NOT EXISTS (SELECT FROM notes WHERE id = 2) RETURNING id)
+        SELECT set_config('\(Migrator.changesSetting)', 'added ' || id || E'\\nand said so', true) FROM added
+        """
+
+    @Test func outcomeSaysWhatTheSetupHasChanged() async throws {
+        let target = try ConnectionTarget(try freshDatabase())
+        let lines = LogLines()
+        let migrator = Migrator([Self.notes], setup: Self.setup, target: target, log: { lines.append($0) })
+        let first = try await migrator.run(timeout: .seconds(600))
+        #expect(first.applied == ["0001_notes"] && first.changes == ["added 2", "and said so"])
+        #expect(first.description == "applied 0001_notes\nadded 2\nand said so")
+        #expect(lines.all == ["applied migration 0001_notes", "added 2", "and said so"])
+        let second = try await migrator.run(timeout: .seconds(600))
+        #expect(second.description == "nothing to migrate")
     }
 
     @Test func laterMigrationIsAppliedToAnOlderDatabase() async throws {
@@ -113,7 +131,7 @@ import Testing
             try eventually("it waits") { lines.all.contains { $0.contains("waiting for PostgreSQL") } }
             try cluster.start()
         }
-        #expect(try await applied == ["0001_notes"])
+        #expect(try await applied.applied == ["0001_notes"])
     }
 
     @Test func migratorThatLosesItsConnectionContinues() async throws {
@@ -210,7 +228,7 @@ import Testing
             _ = try PrivateCluster.shared().query("SELECT FROM notes", database: database)
             end.signal()
         }
-        #expect(try await applied == ["0002_more"])
+        #expect(try await applied.applied == ["0002_more"])
     }
 
     @Test func waitForTheLockOfATableIsBounded() async throws {
@@ -242,7 +260,7 @@ import Testing
             }
             let before = try state()
             #expect(before[2] == "0")
-            #expect(try migrator.migrate(connection, timeout: .seconds(600)).count == 2)
+            #expect(try migrator.migrate(connection, timeout: .seconds(600)).applied.count == 2)
             #expect(try state() == before)
             // A failed run also leaves the session unchanged and usable.
             #expect(throws: PostgresError.self) {

@@ -15,10 +15,8 @@ extension CommandActions {
             migrate: { configuration in
                 do {
                     let target = try ConnectionTarget(configuration.store.database)
-                    let applied = try await Migrator(target)
-                        .run(timeout: configuration.store.startTimeout)
-                    CommandRunner.write(
-                        applied.isEmpty ? "nothing to migrate" : "applied \(applied.joined(separator: ", "))", to: 1)
+                    let outcome = try await Migrator(target).run(timeout: configuration.store.startTimeout)
+                    CommandRunner.write(outcome.description, to: 1)
                     return 0
                 } catch {
                     CommandRunner.write("chatterd: \(error)", to: 2)

@@ -47,6 +47,11 @@ enum MigrationStatements {
             """
     ) { row in row.nextText() }
 
+    /// The changes that the setup has noted in this transaction, one a line.
+    static let changes = Statement(
+        "setup_changes", sql: "SELECT coalesce(current_setting('\(Migrator.changesSetting)', true), '')"
+    ) { row in row.nextText() }
+
     /// Whether the table of applied migrations exists.
     static let tableExists = Statement(
         "migrations_table", sql: "SELECT to_regclass('chatterd_migrations') IS NOT NULL"

@@ -17,6 +17,9 @@ public struct Migrator: Sendable {
     /// The SQLSTATE of a statement whose wait for a lock was too long.
     private static let lockNotAvailable = "55P03"
 
+    /// The setting of the transaction in which the setup notes what it changes, one a line.
+    public static let changesSetting = "chatterd.setup_changes"
+
     private let target: ConnectionTarget
     private let migrations: [Migration]
     private let setup: String?
@@ -24,7 +27,8 @@ public struct Migrator: Sendable {
 
     /// Creates a migrator. Migrations are applied in the order of their names.
     ///
-    /// - Parameter setup: one SQL statement that runs after them at each run, and changes only what is missing.
+    /// - Parameter setup: one SQL statement that runs after them at each run, changes only what is missing, and notes that in
+    ///   `changesSetting`.
     public init(
         _ migrations: [Migration], setup: String? = nil, target: ConnectionTarget,
         log: @escaping @Sendable (String) -> Void = { _ in }
@@ -35,12 +39,12 @@ public struct Migrator: Sendable {
         self.log = log
     }
 
-    /// Waits for the database, then applies the migrations that it lacks, and returns their names.
+    /// Waits for the database, then applies the migrations that it lacks, runs the setup, and returns what both have changed.
     ///
     /// - Parameter timeout: How long to wait for the server to come up, for another migrator to finish, and for locks of others.
     /// - Throws: `connectionFailed` after the timeout, `migrationChanged`, `databaseTooNew`, `readOnly`, `timedOut` if another
     ///   migrator or another session's lock takes too long, and the error of a migration that the server refuses.
-    public func run(timeout: Duration) async throws(PostgresError) -> [String] {
+    public func run(timeout: Duration) async throws(PostgresError) -> MigrationOutcome {
         // A queue of its own, because every call blocks.
         let queue = DispatchQueue(label: "chatterd.postgres.migrate")
         let outcome = await withCheckedContinuation { continuation in
@@ -56,14 +60,16 @@ public struct Migrator: Sendable {
 
     /// Connects and migrates, and does so again if the connection is lost or others hold a lock: each transaction is applied once,
     /// whatever became of it.
-    private func migrate(until end: ContinuousClock.Instant, timeout: Duration) throws(PostgresError) -> [String] {
-        var names: [String] = []
+    private func migrate(
+        until end: ContinuousClock.Instant, timeout: Duration
+    ) throws(PostgresError) -> MigrationOutcome {
+        var outcome = MigrationOutcome()
         var backoff = Backoff.connecting
         while true {
             let connection = try connect(until: end, timeout: timeout)
             do throws(PostgresError) {
-                try migrate(connection, timeout: timeout, adding: &names)
-                return names
+                try migrate(connection, timeout: timeout, adding: &outcome)
+                return outcome
             } catch {
                 let pause = backoff.nextShortened()
                 let isTemporary =
@@ -104,22 +110,27 @@ public struct Migrator: Sendable {
     }
 
     /// Applies the missing migrations. It leaves no lock and no setting on the session, which may be a pooler's.
-    func migrate(_ connection: BlockingConnection, timeout: Duration) throws(PostgresError) -> [String] {
-        var names: [String] = []
-        try migrate(connection, timeout: timeout, adding: &names)
-        return names
+    func migrate(_ connection: BlockingConnection, timeout: Duration) throws(PostgresError) -> MigrationOutcome {
+        var outcome = MigrationOutcome()
+        try migrate(connection, timeout: timeout, adding: &outcome)
+        return outcome
     }
 
     private func migrate(
-        _ connection: BlockingConnection, timeout: Duration, adding names: inout [String]
+        _ connection: BlockingConnection, timeout: Duration, adding outcome: inout MigrationOutcome
     ) throws(PostgresError) {
         while let migration = try applyNext(connection, timeout: timeout) {
             log("applied migration \(migration.name)")
-            names.append(migration.name)
+            outcome.applied.append(migration.name)
         }
-        if let setup {
-            try inTransaction(connection, timeout: timeout) { () throws(PostgresError) in try connection.execute(setup)
-            }
+        guard let setup else { return }
+        let changes = try inTransaction(connection, timeout: timeout) { () throws(PostgresError) in
+            try connection.execute(setup)
+            return try connection.run(Query(MigrationStatements.changes)).first ?? ""
+        }
+        for change in changes.split(separator: "\n").map(String.init) {
+            log(change)
+            outcome.changes.append(change)
         }
     }
 

@@ -13,6 +13,13 @@ public enum FunctionPrivileges {
     /// The statement that protects the functions of all migrations, as the migration 0019_functions says.
     static let protect = "PERFORM chatterd_protect_functions(\(requests))"
 
+    /// The rights and settings of all functions, by their signatures: what `protect` changes.
+    static let state = """
+        (SELECT coalesce(jsonb_object_agg(p.oid::regprocedure::text, concat(p.proacl, ' ', p.proconfig)), '{}') FROM pg_proc p
+        WHERE p.pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = 'chatterd_processes'::regclass)
+            AND starts_with(p.proname, 'chatterd_'))
+        """
+
     /// The functions that are not protected: PUBLIC may execute them, or they run as their owner and look for tables in `pg_temp` first.
     public static let unprotected = Query(
         Statement(

@@ -26,11 +26,14 @@ public enum MemberRole {
     /// Protects the functions, creates the role and sets its privileges, as far as they differ and the current role may do so.
     ///
     /// The role belongs to the whole cluster, so migrators of other databases may change it at the same time. It may read and change the
-    /// tables of conversations, and no keys, upstreams or audit log.
+    /// tables of conversations, and no keys, upstreams or audit log. Each change is noted for the migrator; a subtransaction that fails takes
+    /// its notes back too.
     static let setup = """
         DO $$
         DECLARE
             item record;
+            names text;
+            functions CONSTANT jsonb := \(FunctionPrivileges.state);
         BEGIN
             IF current_setting('transaction_read_only')::boolean THEN
                 RETURN;
@@ -40,31 +43,54 @@ public enum MemberRole {
                 BEGIN
                     IF to_regrole('\(name)') IS NULL THEN
                         CREATE ROLE \(name) NOLOGIN;
+                        \(note("'created the role \(name)'"));
                     END IF;
                     IF NOT pg_has_role('\(name)', \(membership)) THEN
                         EXECUTE format('GRANT \(name) TO %I', current_user);
+                        \(note("format('granted the role \(name) to %I', current_user)"));
                     END IF;
                     IF NOT has_schema_privilege('\(name)', current_schema(), 'USAGE') THEN
                         EXECUTE format('GRANT USAGE ON SCHEMA %I TO \(name)', current_schema());
+                        \(note("format('granted \(name) the use of the schema %I', current_schema())"));
                     END IF;
                     \(FunctionPrivileges.protect);
+                    names := NULL;
                     FOR item IN \(differences) LOOP
+                        names := concat_ws(', ', names, item.name);
                         EXECUTE format('REVOKE ALL ON %s FROM \(name)', item.name);
                         IF item.privileges <> '' THEN
                             EXECUTE format('GRANT %s ON %s TO \(name)', item.privileges, item.name);
                         END IF;
                     END LOOP;
-                    RETURN;
+                    IF names IS NOT NULL THEN
+                        \(note("'set the rights of \(name) on ' || names"));
+                    END IF;
+                    EXIT;
                 EXCEPTION
                     WHEN duplicate_object OR unique_violation OR internal_error THEN
                         PERFORM pg_sleep(0.02);
                     WHEN insufficient_privilege THEN
-                        RETURN;
+                        EXIT;
                 END;
             END LOOP;
+            SELECT CASE WHEN count(*) > 5 THEN count(*) || ' functions'
+                    WHEN count(*) > 0 THEN 'the functions ' || string_agg(f.key, ', ' ORDER BY f.key) END
+                INTO names FROM jsonb_each_text(\(FunctionPrivileges.state)) AS f
+            WHERE f.value IS DISTINCT FROM functions ->> f.key;
+            IF names IS NOT NULL THEN
+                \(note("'set the rights of ' || names"));
+            END IF;
         END
         $$
         """
+
+    /// Notes a change for the migrator.
+    private static func note(_ text: String) -> String {
+        """
+        PERFORM set_config('\(Migrator.changesSetting)', concat_ws(E'\\n',
+            nullif(current_setting('\(Migrator.changesSetting)', true), ''), \(text)), true)
+        """
+    }
 
     /// The tables of chatterd for which the role has other privileges than it needs.
     private static let differences = """
@@ -75,6 +101,7 @@ public enum MemberRole {
             AND coalesce(w.privileges, '') <> (
                 SELECT coalesce(string_agg(DISTINCT a.privilege_type, ', ' ORDER BY a.privilege_type), '')
                 FROM aclexplode(c.relacl) AS a WHERE a.grantee = to_regrole('\(name)'))
+        ORDER BY c.relname
         """
 
     /// The privileges that statements of requests need, in the order of the alphabet. The policies limit them to the rows of one owner in

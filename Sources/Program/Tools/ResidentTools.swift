@@ -31,6 +31,8 @@ public final class ResidentTools: ToolRunner {
         tools.filter { $0.isOffered(to: app) }.map(\.offer)
     }
 
+    public func isOffered(_ name: String, to app: String) -> Bool { tool(name)?.isOffered(to: app) ?? false }
+
     public func isIdempotent(_ name: String) -> Bool { tool(name)?.isIdempotent ?? false }
 
     public func isParallel(_ name: String) -> Bool { tool(name)?.isParallel ?? false }

@@ -26,6 +26,8 @@ final class ScriptedTools: ToolRunner {
 
     /// All calls, in the order in which they have begun.
     private(set) var runs: [Run] = []
+    /// The tools that no app may use.
+    var refused: [String] = []
     var idempotent: [String] = []
     var parallel: [String] = []
 
@@ -36,6 +38,7 @@ final class ScriptedTools: ToolRunner {
         return tools
     }
 
+    func isOffered(_ name: String, to app: String) -> Bool { !refused.contains(name) }
     func isIdempotent(_ name: String) -> Bool { idempotent.contains(name) }
     func isParallel(_ name: String) -> Bool { parallel.contains(name) }
 

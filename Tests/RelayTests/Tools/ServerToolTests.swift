@@ -293,6 +293,66 @@ import Testing
 
     // MARK: - Ends
 
+    @Test func toolThatTheAppMayNotUseDoesNotRun() throws {
+        let relay = TestRelay()
+        relay.tools.refused = ["f"]
+        // As a conversation that was imported names it.
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f")
+        #expect(relay.tools.runs.isEmpty)
+        #expect(try relay.answer().prompts.last?.hasPrefix("tool: Error: there is no tool of this name") == true)
+        try relay.complete("ok")
+        #expect(post.isComplete)
+    }
+
+    @Test func resultsOfAReplyHaveALimit() throws {
+        let relay = TestRelay()
+        relay.tools.parallel = ["f"]
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f", "f")
+        try end(relay, 0, String(repeating: "x", count: ReplyTools.maximumResults))
+        try end(relay, 1, "y")
+        #expect(steps(relay, post)[1].hasPrefix("f failed Error: the results of this answer"))
+        try relay.complete("ok")
+        #expect(post.isComplete)
+    }
+
+    @Test func replyThatIsStoppedWhileItsCallsAreStoredRunsNone() throws {
+        let relay = TestRelay()
+        relay.store.faults[.storeSteps] = [.hang]
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f")
+        _ = relay.stop(post)
+        relay.store.release(.storeSteps)
+        relay.clock.settle()
+        #expect(relay.tools.runs.isEmpty && post.ending?.hasPrefix("cancelled") == true)
+    }
+
+    @Test func stopAfterOneOfSeveralCallsRunsNoOther() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f", "f")
+        relay.store.faults[.storeSteps] = [.hang]
+        try end(relay, 0, "1")
+        _ = relay.stop(post)
+        relay.store.release(.storeSteps)
+        relay.clock.settle()
+        #expect(relay.tools.runs.count == 1 && post.ending?.hasPrefix("cancelled") == true)
+    }
+
+    /// The next owner repeats what may be repeated.
+    @Test func processThatStopsLeavesItsCallsAsRunning() throws {
+        let relay = TestRelay()
+        relay.tools.idempotent = ["f"]
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
+        try call(relay, "f")
+        relay.run { service in service.endReplies() }
+        #expect(relay.tools.runs[0].isCancelled && steps(relay, post)[0].hasPrefix("f running"))
+        let other = relay.otherProcess()
+        other.adopt()
+        #expect(other.tools.runs.map(\.key) == [relay.tools.runs[0].key])
+    }
+
     @Test func stopEndsTheToolsThatRun() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"])

@@ -109,17 +109,21 @@ extension ReplyGenerator {
     }
 
     private func run(_ tools: ReplyTools) async throws(RelayError) {
+        // The reply may have been stopped while its calls were stored.
+        try checkCancellation()
         try await tools.run { [self] () async throws(RelayError) in
             try await store(tools)
         }
         try checkCancellation()
     }
 
-    /// Stores the steps. The last state of a reply that ends is stored too, if the store is there.
+    /// Stores the steps. The last state of a reply that is stopped is stored too, if the store is there. Of a reply that is left to another
+    /// process, that one finds calls that run, as after the death of this process.
     private func store(_ tools: ReplyTools) async throws(RelayError) {
         let steps = tools.steps.member
         let (turn, id, attempt) = (reply.turn, reply.id, reply.contentEnd.attempt)
         if let cancellation = run.cancellation {
+            guard cancellation.code != .shuttingDown else { throw cancellation }
             try? await context.store.storeSteps(steps, of: turn, id: id, attempt: attempt)
             throw cancellation
         }

@@ -70,7 +70,9 @@ final class ReplyGenerator {
         run = GenerationRun(
             context.limits, isThinkingOptional: members.optionalThinking != nil, hasForm: form != nil)
         if let form { self.form = RarelyUsed(form) }
-        tools = ReplyTools(of: passThrough, for: reply.id, runner: context.tools, limits: context.limits)
+        tools = ReplyTools(
+            of: passThrough, for: reply.id, app: reply.turn.conversation.owner.app, runner: context.tools,
+            limits: context.limits)
         slot = ReplySlot(context.slots)
     }
 

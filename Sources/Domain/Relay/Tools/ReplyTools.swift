@@ -6,6 +6,8 @@ import ChatterdIdentity
 final class ReplyTools {
     /// The limit of calls of an answer that run. The others have a result that says so.
     static let maximumCalls = 32
+    /// The limit of all results of a reply together, in bytes: each end of a call stores all of them.
+    static let maximumResults = 1 << 20
 
     private let runner: any ToolRunner
     private let key: String
@@ -26,14 +28,19 @@ final class ReplyTools {
     /// Whether calls have ended since the steps were stored.
     private var hasEnds = false
     private var wake: CheckedContinuation<Void, Never>?
+    private var isCancelled = false
+    /// The bytes of all results.
+    private var resultSize = 0
 
-    /// Creates the tools of a reply; `nil` if its request offers no tool of the server, or the process has none.
-    init?(of members: [RawMember], for id: ReplyID, runner: (any ToolRunner)?, limits: RelayLimits) {
-        let residents = members.residentTools
-        guard let runner, !residents.isEmpty else { return nil }
+    /// Creates the tools of a reply; `nil` if its request offers no tool of the server.
+    ///
+    /// The names are those that the request was stored with. An imported conversation may have any names there.
+    init?(of members: [RawMember], for id: ReplyID, app: String, runner: (any ToolRunner)?, limits: RelayLimits) {
+        let offered = members.residentTools
+        guard let runner, !offered.isEmpty else { return nil }
+        residents = offered.filter { runner.isOffered($0, to: app) }
         self.runner = runner
-        self.residents = residents
-        others = members.toolNames.filter { !residents.contains($0) }
+        others = members.toolNames.filter { !offered.contains($0) }
         key = "\(id)"
         maximumRounds = limits.toolRounds
     }
@@ -83,6 +90,7 @@ final class ReplyTools {
     /// Takes the steps of a reply that another process has left. Calls that may not be repeated have an unknown outcome.
     func adopt(_ stored: AnswerSteps) {
         steps = stored
+        resultSize = steps.rounds.reduce(0) { $0 + $1.calls.reduce(0) { $0 + $1.result.count } }
         for round in steps.rounds.indices {
             for index in steps.rounds[round].calls.indices {
                 let call = steps.rounds[round].calls[index]
@@ -106,7 +114,7 @@ final class ReplyTools {
     /// - Parameter store: stores the steps after each end.
     func run(_ store: () async throws(RelayError) -> Void) async throws(RelayError) {
         var waiting = waiting[...]
-        while let first = waiting.popFirst() {
+        while !isCancelled, let first = waiting.popFirst() {
             start(first)
             while isParallel(first), let next = waiting.first, isParallel(next) {
                 waiting.removeFirst()
@@ -123,6 +131,7 @@ final class ReplyTools {
 
     /// Ends the calls that run. They have an unknown outcome.
     func cancel() {
+        isCancelled = true
         let calls = running
         running = [:]
         for (index, cancel) in calls {
@@ -135,6 +144,9 @@ final class ReplyTools {
         wake.take()?.resume()
     }
 
+    private static let tooMany = ToolResult.failure(
+        "the results of this answer have more than \(maximumResults) bytes together.")
+
     private func isParallel(_ index: Int) -> Bool {
         runner.isParallel(steps.rounds[steps.rounds.count - 1].calls[index].name)
     }
@@ -145,7 +157,8 @@ final class ReplyTools {
         let cancel = runner.start(steps.rounds[round].calls[index], key: "\(key)-\(round)-\(index)") {
             [weak self] result in
             guard let self, running.removeValue(forKey: index) != nil else { return }
-            steps.rounds[round].calls[index].end(result)
+            resultSize += result.text.count
+            steps.rounds[round].calls[index].end(resultSize > Self.maximumResults ? Self.tooMany : result)
             hasEnds = true
             wake.take()?.resume()
         }

@@ -2,6 +2,8 @@ import ChatterdChat
 
 /// Runs the tools of the server for answers. Confined to its shard.
 public protocol ToolRunner: AnyObject {
+    /// Whether the process has the tool, and an app may use it.
+    func isOffered(_ name: String, to app: String) -> Bool
     /// Whether a call whose outcome is unknown is repeated with the same key.
     func isIdempotent(_ name: String) -> Bool
     /// Whether calls of the tool run beside others.

@@ -15,6 +15,16 @@ struct HistoryDigestTests {
         return all.bytes
     }
 
+    @Test func requestsOfOtherOwnersAndPathsHaveOtherDigests() {
+        func digest(_ body: String, _ path: String, _ app: String) -> String {
+            HistoryDigest(ofRequest: body.utf8.span, to: path, by: Owner(app: app)).text
+        }
+        let first = digest("{}", "/a", "app")
+        #expect(first == digest("{}", "/a", "app"))
+        #expect(first != digest("{}", "/a", "other") && first != digest("{}", "/b", "app"))
+        #expect(first != digest("{} ", "/a", "app"))
+    }
+
     @Test(arguments: [
         ("{}", "{ }"), (#"{"a":1,"b":[2,3]}"#, #"{"b":[2,3],"a":1}"#), (#"{"a":null}"#, "{}"), ("1", "1.0"),
         ("0", "-0.0"),

@@ -148,6 +148,15 @@ import Testing
         }
     }
 
+    /// Escapes make the JSON of a history longer than its texts.
+    @Test func historyWhoseJSONIsOverTheLimitIsRefused() async throws {
+        try await StoreProcesses.run { processes in
+            try await processes.first.exchange(String(repeating: "\u{1}", count: 300_000), "y")
+            let opened = try await processes.first.open("q")
+            #expect(opened.history.isTooLarge && opened.history.messages.count == 0)
+        }
+    }
+
     @Test func historyOverTheLimitIsRefusedBeforeTheRead() async throws {
         let memory = MemoryBudget(limit: 64 << 20)
         try await StoreProcesses.run(memory: memory) { processes in

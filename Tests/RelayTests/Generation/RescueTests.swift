@@ -342,6 +342,26 @@ import Testing
         #expect(post.isComplete && post.reader.text == "Another one." && post.reader.resets == 1)
     }
 
+    @Test func oldAttemptIsNotJournalledDuringTheRestart() throws {
+        let (relay, models) = TestRelay.withServers("a", "b")
+        relay.startJournal()
+        relay.store.faults[.restart] = [.hang]
+        let post = relay.post("Hi")
+        try models[0].last.send(half)
+        try models[0].last.fail(.incomplete)
+        relay.clock.settle()
+        try models[1].last.send("Another ")
+        relay.clock.settle()
+        #expect(relay.store.count(.restart) == 1)
+        relay.clock.advance(by: .seconds(1))
+        #expect(relay.store.journalSizes.allSatisfy { $0 == 0 })
+        relay.store.release(.restart)
+        relay.clock.settle()
+        try models[1].last.complete("one.")
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == "Another one.")
+    }
+
     @Test func readerOnAnotherShardGetsTheResetToo() throws {
         let (relay, models) = TestRelay.withServers("a", "b")
         let post = relay.post("Hi")

@@ -83,7 +83,7 @@ import Testing
         let script = "(sleep 3600 & echo $! > /proc/self/fd/1); sleep 3600"
         let slow = try await run(try tool(program("/bin/sh", "-c", script), timeout: .milliseconds(500)))
         #expect(slow == ("Error: the program has not ended within 0.5 s.", true))
-        // It has closed its output, and lives on.
+        // It has closed its output, and has not ended.
         let closed = try await run(
             try tool(program("/bin/sh", "-c", "exec >&- 2>&-; exec sleep 3600"), timeout: .milliseconds(500)))
         #expect(closed == ("Error: the program has not ended within 0.5 s.", true))

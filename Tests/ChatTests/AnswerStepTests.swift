@@ -15,12 +15,14 @@ import Testing
     private func sample() throws -> AnswerSteps {
         var steps = AnswerSteps()
         var first = try call("f", #"{"x":1}"#, id: "c1")
-        (first.state, first.result) = (.done, Array("a\"\n\u{1F600}".utf8))
+        first.end(.done, Array("a\"\n\u{1F600}".utf8))
         var second = try call("g")
-        (second.state, second.result) = (.failed, Array("Error: no".utf8))
+        second.end(.failed, Array("Error: no".utf8))
+        var third = try call("f")
+        third.begin()
         steps.rounds = [
             .init(text: Array("Look: ".utf8), thinking: Array("hm".utf8), calls: [first, second]),
-            .init(text: [], thinking: [], calls: [try call("f")]),
+            .init(text: [], thinking: [], calls: [third]),
         ]
         return steps
     }
@@ -45,8 +47,10 @@ import Testing
     }
 
     @Test func callThatHasNotEndedHasAnUnknownResult() throws {
-        let text = String(decoding: try call("f").result, as: UTF8.self)
-        #expect(text.hasPrefix("The outcome of this call is unknown"))
+        var call = try call("f")
+        #expect(String(decoding: call.result, as: UTF8.self).hasPrefix("The call was not made"))
+        call.begin()
+        #expect(String(decoding: call.result, as: UTF8.self).hasPrefix("The outcome of this call is unknown"))
     }
 
     @Test func historyHasTheStepsBeforeTheRestOfTheAnswer() throws {
@@ -59,7 +63,7 @@ import Testing
             ])
         #expect(
             messages.map { $0.last("content", .string)?.string } == [
-                "Look: ", "a\"\n\u{1F600}", "Error: no", "", String(decoding: try call("f").result, as: UTF8.self),
+                "Look: ", "a\"\n\u{1F600}", "Error: no", "", String(decoding: AnswerSteps.unknownResult, as: UTF8.self),
                 "done",
             ])
         #expect(messages[0].last("thinking", .string)?.string == "hm")
@@ -93,10 +97,19 @@ import Testing
         #expect(messages.count == 1 && messages[0].last("content", .string)?.string == "text")
     }
 
-    @Test func textThatIsShorterThanItsRoundsIsWhole() throws {
+    /// As an import may have it.
+    @Test(arguments: ["no", "€uro and more", "Look, another text"])
+    func textThatDoesNotBeginWithThatOfItsRoundsIsWhole(text: String) throws {
         let steps = String(decoding: try sample().member, as: UTF8.self)
-        let json = history(content: "no", extras: steps)
-        #expect(json.hasSuffix(#"{"role":"assistant","content":"no"}"#))
+        let json = history(content: text, extras: steps)
+        #expect(json.hasSuffix(#"{"role":"assistant","content":"\#(text)"}"#))
+    }
+
+    /// No model server gets steps that cannot be read.
+    @Test func unreadableStepsAreLeftOut() throws {
+        let json = history(
+            content: "text", extras: #""steps":[{"x":1}],"tool_calls":[{"function":{"name":"d"}}],"y":2"#)
+        #expect(json == #"{"role":"assistant","content":"text","tool_calls":[{"function":{"name":"d"}}]}"#)
     }
 
     // MARK: - Offers

@@ -104,6 +104,18 @@ import Testing
         return String(decoding: bytes.map { UInt8(bitPattern: $0) }, as: UTF8.self).contains(") Z")
     }
 
+    @Test func childThatIsLeftDoesNotHoldTheCall() async throws {
+        let result = try await run(try tool(program("/bin/sh", "-c", "echo hi; sleep 3600 & exit 0")))
+        #expect(result == ("hi\n", false))
+    }
+
+    @Test func programThatCannotBeStartedLeavesNoDescriptor() async throws {
+        var action = ToolDescription.CommandAction(arguments: ["/bin/true"])
+        action.directory = "/nonexistent"
+        let tool = try tool(.command(action))
+        #expect(try await run(tool).isError)
+    }
+
     @Test func outputHasALimit() async throws {
         let result = try await run(try tool(program("/usr/bin/yes"), maximumSize: 10_000))
         #expect(result == ("Error: the output has more than 10000 bytes.", true))
@@ -142,8 +154,9 @@ import Testing
         #expect(await !run() && slots.take())
     }
 
-    @Test func cancelledRunEnds() async throws {
-        let tool = try tool(program("/bin/sleep", "3600"))
+    @Test(arguments: ["exec sleep 3600", "exec >&- 2>&-; exec sleep 3600"])
+    func cancelledRunEnds(script: String) async throws {
+        let tool = try tool(program("/bin/sh", "-c", script))
         let call = try #require(AnswerSteps.Call(JSONSlice(Array(#"{"function":{"name":"f"}}"#.utf8))))
         let shard = try Shard(index: 0)
         let task = Task(executorPreference: shard) {

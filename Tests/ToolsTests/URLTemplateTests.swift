@@ -35,6 +35,7 @@ import Testing
 
     @Test(arguments: [
         ("http://a.example/{x}", #"{"x":".."}"#), ("http://a.example/{x}/y", #"{"x":"."}"#),
+        ("http://a.example/items/{x}", "{}"), ("http://a.example/items/{x}", #"{"x":""}"#),
         ("http://a.example/{x}", #"{"x":{}}"#), ("http://a.example/{x}", #"{"x":["a"]}"#),
         ("{url}", #"{"url":"file:///etc/passwd"}"#), ("{url}", #"{"url":"gopher://a/"}"#),
         ("{url}", #"{"url":"a.example"}"#),

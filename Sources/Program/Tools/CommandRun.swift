@@ -7,10 +7,13 @@ import Glibc
 /// One run of a program for a call: without a shell, in its own session, with limits, an environment that has only the key of the call, and
 /// the arguments on its standard input.
 ///
-/// A thread waits for it. When the run ends, by itself, by its time or by `cancel`, all processes of its session are killed.
+/// A thread waits for it. When the run ends, by itself, by its time or by `cancel`, all processes of its
+/// group are killed.
 final class CommandRun: Sendable {
     /// The limit of the text of errors that a result has, in bytes.
     private static let maximumErrors = 1_000
+    /// The milliseconds after which the run looks whether the process has ended.
+    private static let look: Int64 = 50
     private static let queue = DispatchQueue(label: "chatterd.tools", attributes: .concurrent)
 
     private let tool: ToolDescription
@@ -57,12 +60,13 @@ final class CommandRun: Sendable {
         let process = spawn(in: directory ?? "/", pipes)
         pipes.closeTheirs()
         guard process > 0 else {
+            close(pipes.input.ours)
             pipes.closeOurs()
             return .failure("the program cannot be started: \(String(cString: strerror(-process))).")
         }
-        let outcome = exchange(with: pipes)
+        let outcome = exchange(with: pipes, process)
         pipes.closeOurs()
-        let status = Self.wait(
+        let status = wait(
             for: process, until: outcome.ending == nil ? deadline(from: outcome.start) : outcome.start)
         return result(outcome, status)
     }
@@ -102,10 +106,12 @@ final class CommandRun: Sendable {
     }
 
     private func spawn(in directory: String, _ pipes: Pipes) -> Int32 {
-        // prlimit belongs to util-linux, which each Debian has.
+        // Both belong to util-linux, which each Debian has. The thread that starts the program waits for it, so the program is killed when
+        // this process dies, and not before.
         let seconds = tool.timeout.components.seconds + 1
         let limits = [
-            "prlimit", "--as=\(action.memory)", "--cpu=\(seconds)", "--core=0", "--fsize=\(64 << 20)", "--nofile=256",
+            "setpriv", "--pdeathsig", "KILL", "--", "prlimit", "--as=\(action.memory)", "--cpu=\(seconds)", "--core=0",
+            "--fsize=\(64 << 20)", "--nofile=256",
             "--",
         ]
         let variables = ["PATH=/usr/local/bin:/usr/bin:/bin", "LC_ALL=C.UTF-8", "CHATTERD_TOOL_KEY=\(key)"]
@@ -126,8 +132,8 @@ final class CommandRun: Sendable {
         var ending: String?
     }
 
-    /// Writes the input, and reads the output until its end, the deadline or `cancel`.
-    private func exchange(with pipes: Pipes) -> Outcome {
+    /// Writes the input, and reads the output until its end, that of the process, the deadline or `cancel`.
+    private func exchange(with pipes: Pipes, _ process: pid_t) -> Outcome {
         var outcome = Outcome(start: Self.now)
         var rest = input[...]
         var (writes, reads, readsErrors) = (true, true, true)
@@ -143,10 +149,17 @@ final class CommandRun: Sendable {
                 pollfd(fd: readsErrors ? pipes.errors.ours : -1, events: Int16(POLLIN), revents: 0),
                 pollfd(fd: writes ? pipes.input.ours : -1, events: Int16(POLLOUT), revents: 0),
             ]
-            guard poll(&polled, nfds_t(polled.count), Int32(clamping: left)) >= 0 || errno == EINTR else {
+            // Seen before the pipes are read: what it has written is in them.
+            let hasEnded = Self.hasEnded(process)
+            let time = hasEnded ? 0 : min(left, Self.look)
+            let count = poll(&polled, nfds_t(polled.count), Int32(clamping: time))
+            // A child that it has left may hold the pipes open.
+            if hasEnded, count == 0 { break }
+            guard count >= 0 || errno == EINTR else {
                 outcome.ending = "the program cannot be watched: \(Self.lastError)"
                 break
             }
+            guard count > 0 else { continue }
             guard polled[0].revents == 0 else {
                 outcome.ending = "the call was stopped"
                 break
@@ -185,21 +198,25 @@ final class CommandRun: Sendable {
                 : "signal \(signal) ended the program: \(errors)")
     }
 
-    /// Waits for the end of a process, kills what is left of its session, and returns its status; `nil` if it had to be killed.
-    private static func wait(for process: pid_t, until deadline: Instant) -> Int32? {
+    /// Waits for the end of a process, kills what is left of its group, and returns its status; `nil` if it had to be killed.
+    private func wait(for process: pid_t, until deadline: Instant) -> Int32? {
         var status: Int32 = 0
         while true {
-            // The process stays a zombie until the session is killed, so that no other process can have its number.
-            var info = siginfo_t()
-            let found = waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT | WNOHANG)
-            let hasEnded = found == 0 && info._sifields._sigchld.si_pid == process
-            if hasEnded || now >= deadline {
+            let hasEnded = Self.hasEnded(process)
+            var stopped = pollfd(fd: stop, events: Int16(POLLIN), revents: 0)
+            if hasEnded || Self.now >= deadline || poll(&stopped, 1, 2) > 0 {
                 kill(-process, SIGKILL)
                 while waitpid(process, &status, 0) < 0, errno == EINTR {}
                 return hasEnded ? status : nil
             }
-            usleep(2_000)
         }
+    }
+
+    /// Whether a process has ended. It stays a zombie until `wait`, so that no other process can have its number.
+    private static func hasEnded(_ process: pid_t) -> Bool {
+        var info = siginfo_t()
+        let found = waitid(P_PID, id_t(process), &info, WEXITED | WNOWAIT | WNOHANG)
+        return found == 0 && info._sifields._sigchld.si_pid == process
     }
 
     private static func read(_ descriptor: Int32, into bytes: inout [UInt8]) -> Bool {

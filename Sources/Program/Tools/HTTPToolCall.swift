@@ -9,18 +9,25 @@ import ChatterdSockets
 /// A name is resolved for each connection, and the connection goes to an address that was checked. No redirect is followed.
 final class HTTPToolClient {
     private let shard: Shard
-    /// For public addresses only, and for private ones too.
+    /// For URLs of the operator: for public addresses only, and for private ones too.
     private let clients: (publicOnly: HTTPClient, all: HTTPClient)
 
     init(on shard: Shard) {
         self.shard = shard
-        func client(allowsPrivate: Bool) -> HTTPClient {
-            var limits = HTTPClientLimits()
-            limits.idleConnections = 1
-            limits.allowsPrivate = allowsPrivate
-            return HTTPClient(shard: shard, limits: limits)
-        }
-        clients = (client(allowsPrivate: false), client(allowsPrivate: true))
+        clients = (Self.client(on: shard, allowsPrivate: false), Self.client(on: shard, allowsPrivate: true))
+    }
+
+    private static func client(on shard: Shard, allowsPrivate: Bool) -> HTTPClient {
+        var limits = HTTPClientLimits()
+        limits.idleConnections = 1
+        limits.allowsPrivate = allowsPrivate
+        return HTTPClient(shard: shard, limits: limits)
+    }
+
+    /// The client of a tool. A URL of the model has one of its own, which keeps nothing: a model may name any number of servers.
+    private func client(of action: ToolDescription.HTTPAction) -> HTTPClient {
+        guard action.url.origin != nil else { return Self.client(on: shard, allowsPrivate: action.allowsPrivate) }
+        return action.allowsPrivate ? clients.all : clients.publicOnly
     }
 
     /// Makes the request of a call.
@@ -38,13 +45,13 @@ final class HTTPToolClient {
         }
         var fields = action.fields
         if !fields.contains(.accept) { fields.add(.accept, "application/json, text/plain, */*;q=0.1") }
-        if let key = FieldValue(validating: key) { fields.add(.idempotencyKey, key) }
+        if !fields.contains(.idempotencyKey), let key = FieldValue(validating: key) { fields.add(.idempotencyKey, key) }
         let hasBody = action.method == .post || action.method == .put || action.method == .patch
         if hasBody { fields.add(.contentType, "application/json") }
         let request = OutgoingRequest(
             action.method, target.path, fields: fields, body: hasBody ? arguments.json : [])
         let outcome = await CollectedExchange.run(
-            request, to: target.origin, client: action.allowsPrivate ? clients.all : clients.publicOnly, on: shard,
+            request, to: target.origin, client: client(of: action), on: shard,
             upTo: tool.maximumSize, within: tool.timeout)
         switch outcome {
         case .success(let response): return Self.result(of: response, action)

@@ -64,6 +64,7 @@ public final class ResidentTools: ToolRunner {
             let place = violation.pointer.isEmpty ? "the object" : "the value at \(violation.pointer)"
             return .failure("the arguments do not fit their schema: \(place) \(violation.reason).")
         }
+        guard !Task.isCancelled else { return .failure("the call was stopped.") }
         guard let arguments = try? JSONSlice(text) else { return .failure("the arguments are not JSON.") }
         switch tool.action {
         case .http(let action): return await client.run(action, of: tool, with: arguments, key: key)

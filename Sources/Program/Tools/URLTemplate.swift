@@ -84,8 +84,10 @@ public struct URLTemplate: Sendable {
             case .text(let text): url += text
             case .argument(let name):
                 let text = try value(name)
-                // As a segment of a path it would lead out of the operator's path.
-                guard text != ".", text != ".." else { throw UsageError("the argument \(name) must not be \(text)") }
+                // As segments of a path these would lead to another place than the operator's.
+                guard url.contains("?") || !["", ".", ".."].contains(text) else {
+                    throw UsageError("the argument \(name) must not be \(text.isEmpty ? "empty" : text)")
+                }
                 url += Self.escaped(text)
             }
         }

@@ -95,7 +95,7 @@ import Testing
         let relay = TestRelay()
         let post = relay.post("Hi", tools: #"[{"function":{"name":"d"}}]"#, offering: ["f"])
         try call(relay, "d", "f")
-        #expect(relay.tools.runs.map(\.name) == ["f"])
+        #expect(relay.tools.runs.map(\.name) == ["f"] && post.reader.lines.isEmpty)
         try end(relay, 0, "1")
         #expect(post.isComplete && relay.model.generations.count == 1)
         #expect(post.reader.lines.filter { $0.contains(#""name":"d""#) }.count == 1)
@@ -128,9 +128,13 @@ import Testing
         for _ in 0..<(ReplyTools.maximumCalls + 3) { answer.sendLine(line(["f"])) }
         answer.finish()
         relay.clock.settle()
-        #expect(relay.tools.runs.count == ReplyTools.maximumCalls)
-        for run in relay.tools.runs { run.end("1") }
-        relay.clock.settle()
+        var ended = 0
+        while ended < relay.tools.runs.count {
+            #expect(relay.tools.runs.count - ended <= ReplyTools.maximumTogether)
+            try end(relay, ended, "1")
+            ended += 1
+        }
+        #expect(ended == ReplyTools.maximumCalls)
         #expect(try relay.answer().prompts.filter { $0.contains("not run") }.count == 3)
         try relay.complete("ok")
         #expect(post.isComplete)
@@ -149,6 +153,41 @@ import Testing
         #expect(try !relay.answer().request.passThrough.contains { $0.key == "tools" })
         try relay.complete("ok")
         #expect(post.isComplete && post.reader.text == "ok")
+    }
+
+    @Test func lastLineHasTheTokensOfAllRounds() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f"])
+        for index in 0..<2 {
+            try call(relay, "f")
+            try end(relay, index, "1")
+        }
+        try relay.complete("ok")
+        // Each answer of the test's model has one token of each kind.
+        let last = try #require(post.reader.lines.last)
+        #expect(last.contains(#""prompt_eval_count":3"#) && last.contains(#""eval_count":3"#), "\(last)")
+    }
+
+    @Test func callsAfterTheLastRoundAreDropped() throws {
+        var limits = RelayLimits()
+        limits.toolRounds = 1
+        let relay = TestRelay(limits)
+        let post = relay.post("Hi", offering: ["f"])
+        try call(relay, "f")
+        try end(relay, 0, "1")
+        try call(relay, "f", saying: "So.")
+        #expect(relay.tools.runs.count == 1 && post.isComplete && post.reader.text == "So.")
+        #expect(!post.reader.lines.contains { $0.contains(#""name":"f""#) })
+    }
+
+    @Test func failingStoreEndsTheCallsThatRun() throws {
+        let relay = TestRelay()
+        relay.tools.parallel = ["f"]
+        relay.post("Hi", offering: ["f"])
+        try call(relay, "f", "f")
+        relay.delete()
+        try end(relay, 0, "1")
+        #expect(relay.tools.runs[1].isCancelled)
     }
 
     @Test func noModelServerGetsTheNamesThatTheReplyKeeps() throws {
@@ -246,6 +285,19 @@ import Testing
         #expect(reader.text == "Wait. Done.")
     }
 
+    /// It surely had no effect.
+    @Test func callThatHadNotBegunRunsAfterTheTakeover() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f", "g"])
+        try call(relay, "f", "g")
+        #expect(steps(relay, post)[1].hasPrefix("g waiting"))
+        let other = takeOver(relay)
+        #expect(other.tools.runs.map(\.name) == ["g"])
+        try end(other, 0, "2")
+        #expect(steps(other, post)[0].hasPrefix("f unknown") && steps(other, post)[1] == "g done 2")
+        #expect(try other.answer().prompts.last == "tool: 2")
+    }
+
     @Test func storedResultIsNotComputedAgain() throws {
         let relay = TestRelay()
         relay.tools.idempotent = ["f"]
@@ -307,12 +359,11 @@ import Testing
 
     @Test func resultsOfAReplyHaveALimit() throws {
         let relay = TestRelay()
-        relay.tools.parallel = ["f"]
         let post = relay.post("Hi", offering: ["f"])
         try call(relay, "f", "f")
         try end(relay, 0, String(repeating: "x", count: ReplyTools.maximumResults))
-        try end(relay, 1, "y")
-        #expect(steps(relay, post)[1].hasPrefix("f failed Error: the results of this answer"))
+        #expect(relay.tools.runs.count == 1)
+        #expect(steps(relay, post)[1].hasPrefix("f failed Error: not run, because the results of this answer"))
         try relay.complete("ok")
         #expect(post.isComplete)
     }

@@ -28,7 +28,9 @@ public struct EncodedMessages: Sendable {
         text.append(UInt8(ascii: ","))
         let start = text.count
         // An answer with steps has several messages in a row. They stay together, as results follow their calls.
-        if !AnswerSteps.begin(extras) || !text.append(messageWithSteps: extras, content: content) {
+        if AnswerSteps.begin(extras) {
+            text.append(messageWithSteps: extras, content: content)
+        } else {
             text.append(messageWithRole: role, content: content, extras: extras)
         }
         let pictures =

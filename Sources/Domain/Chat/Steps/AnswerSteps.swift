@@ -7,6 +7,8 @@ import ChatterdBasics
 public struct AnswerSteps: Sendable {
     /// What is known of a call.
     public enum State: String, Sendable, CaseIterable {
+        /// The tool has not begun.
+        case waiting
         /// The tool has begun, and its end is not stored. The result says so, for the model of another process.
         case running
         /// The result is that of the tool.
@@ -26,9 +28,19 @@ public struct AnswerSteps: Sendable {
         public let arguments: [UInt8]
         /// The id that the model server has given to the call.
         public let id: String?
-        public var state = State.running
+        public private(set) var state = State.waiting
         /// What the model reads as the result, in UTF-8.
-        public var result = AnswerSteps.unknownResult
+        public private(set) var result = Array("The call was not made: the server stopped before it.".utf8)
+
+        /// Records that the tool begins.
+        public mutating func begin() {
+            (state, result) = (.running, AnswerSteps.unknownResult)
+        }
+
+        /// Records the end of the call.
+        public mutating func end(_ state: State, _ result: [UInt8]) {
+            (self.state, self.result) = (state, result)
+        }
     }
 
     /// What the model said in a request, up to the calls that it made.
@@ -138,8 +150,8 @@ public struct AnswerSteps: Sendable {
             for index in calls.indices {
                 let result = rest.removeFirst()
                 let state = result.last("state", .string)?.string
-                round.calls[index].result = result.last("content", .string)?.utf8 ?? []
-                round.calls[index].state = State.allCases.first { $0.rawValue == state } ?? .done
+                round.calls[index].end(
+                    State.allCases.first { $0.rawValue == state } ?? .done, result.last("content", .string)?.utf8 ?? [])
             }
             rounds.append(round)
         }
@@ -196,9 +208,13 @@ extension ByteBuffer {
     /// Appends a message of a history whose further members begin with steps: those of the steps, then the rest of the answer, as JSON objects
     /// with commas between them.
     ///
-    /// - Returns: `false`, without an effect, if the members have no steps.
-    mutating func append(messageWithSteps members: Span<UInt8>, content: Span<UInt8>) -> Bool {
-        guard let message = AnswerSteps.message(members), let steps = AnswerSteps(of: message) else { return false }
+    /// Steps that cannot be read are left out: no model server gets them.
+    mutating func append(messageWithSteps members: Span<UInt8>, content: Span<UInt8>) {
+        guard let message = AnswerSteps.message(members) else {
+            append(messageWithRole: "assistant".utf8.span, content: content, extras: Span())
+            return
+        }
+        let steps = AnswerSteps(of: message) ?? AnswerSteps()
         steps.messages.forEachRun { run in
             append(run)
             append(UInt8(ascii: ","))
@@ -207,9 +223,10 @@ extension ByteBuffer {
         if let calls = message.last("tool_calls", .array) {
             rest = Array("\"tool_calls\":".utf8) + calls.bytes
         }
-        // A text that was edited may be shorter than that of the rounds.
-        let text = content.count >= steps.textCount ? content.extracting(droppingFirst: steps.textCount) : content
+        // The text of an import may be another one.
+        let said = steps.rounds.flatMap(\.text)
+        let begins = content.count >= said.count && content.extracting(first: said.count).array == said
+        let text = begins ? content.extracting(droppingFirst: said.count) : content
         append(messageWithRole: "assistant".utf8.span, content: text, extras: rest.span)
-        return true
     }
 }

@@ -22,8 +22,14 @@ extension ConversationRow {
         content = try line.required(.content, try line.text(.content))
         if case .reply = self.kind {
             thinking = try line.text(.thinking) ?? []
+            var hasSteps = false
             extras = try line.members(.extras) { name, value in
-                (name == "tool_calls" || name == "steps") && value.isArray(of: .object)
+                hasSteps = hasSteps || name == "steps"
+                return (name == "tool_calls" || name == "steps") && value.isArray(of: .object)
+            }
+            // As the store writes them: a history has the steps before the rest of the answer.
+            guard !hasSteps || AnswerSteps(in: extras.span) != nil else {
+                throw ConversationLineFault("extras must begin with steps, and each call in them must have its result")
             }
         } else {
             extras = try line.members(.extras, Self.isExtra)

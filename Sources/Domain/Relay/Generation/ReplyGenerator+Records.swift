@@ -42,8 +42,9 @@ extension ReplyGenerator {
         guard let target, var report = run.report else { return }
         // The line was checked when it arrived.
         let counts = run.lastLine.flatMap { try? AnswerLine($0.span) }
-        reply.facts.promptTokens = counts?.promptTokens
-        reply.facts.answerTokens = counts?.answerTokens
+        let earlier = tools?.tokens ?? (prompt: 0, answer: 0)
+        reply.facts.promptTokens = counts?.promptTokens.map { $0 + earlier.prompt }
+        reply.facts.answerTokens = counts?.answerTokens.map { $0 + earlier.answer }
         context.estimates.note(
             counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
             for: reply.turn.conversation)

@@ -21,22 +21,14 @@ extension ReplyGenerator {
 
     // MARK: - The calls in an answer
 
-    /// Appends a line that has calls of tools of the server, or ends an answer with such calls, without these calls. The reply gets the rest
-    /// of the line as lines that are not the last.
+    /// Appends a line that has calls of tools, or ends an answer with calls, without the calls: the text as lines that are not the last. The
+    /// reply gets the calls for the client at the end of the answer.
     ///
     /// - Returns: `false`, without an effect, for any other line.
     func appendParts(of line: AnswerLine, in bytes: Span<UInt8>, _ tools: ReplyTools) -> Bool {
-        var others: [[UInt8]] = []
-        if let calls = line.toolCalls, let rest = tools.takeCalls(bytes.extracting(calls)) {
-            others = rest
-        } else if !line.isDone || !tools.hasCalls {
-            return false
-        } else if let calls = line.toolCalls {
-            others = [Array(bytes.extracting(calls).array.dropFirst().dropLast())].filter {
-                $0.contains(UInt8(ascii: "{"))
-            }
-        }
-        run.callsTools = true
+        if let calls = line.toolCalls { tools.takeCalls(bytes.extracting(calls)) }
+        run.callsTools = tools.hasCalls
+        guard line.toolCalls != nil || line.isDone && tools.hasAnyCalls else { return false }
         let (writer, time) = (AnswerLineWriter(model: reply.model), context.scheduler.timeOfDay())
         if let thinking = line.thinking, !thinking.range.isEmpty {
             appendLine { writer.append(thinking: text(thinking, in: bytes).span, at: time, to: &$0) }
@@ -44,16 +36,22 @@ extension ReplyGenerator {
         if let content = line.content, !content.range.isEmpty {
             appendLine { writer.append(content: text(content, in: bytes).span, at: time, to: &$0) }
         }
-        if !others.isEmpty {
-            let array = Array("[".utf8) + others.joined(separator: Array(",".utf8)) + Array("]".utf8)
-            appendLine { writer.append(toolCalls: array.span, at: time, to: &$0) }
-        }
         if line.isDone {
             var last = ByteBuffer()
             last.append(emptying: line, in: bytes)
             run.lastLine = last.array
+            if !tools.hasCalls { appendCallsOfClient(tools) }
         }
         return true
+    }
+
+    private func appendCallsOfClient(_ tools: ReplyTools) {
+        guard let calls = tools.takeCallsOfClient() else { return }
+        var line = ByteBuffer()
+        AnswerLineWriter(model: reply.model).append(
+            toolCalls: calls.span, at: context.scheduler.timeOfDay(), to: &line)
+        guard let fields = try? AnswerLine(line.bytes) else { return }
+        reply.append(LineRun(line: line.bytes, fields: fields))
     }
 
     private func text(_ string: JSONString, in bytes: Span<UInt8>) -> [UInt8] {
@@ -87,14 +85,15 @@ extension ReplyGenerator {
         guard let tools else { return .ranTools(asksAgain: false) }
         let content = try await reply.completeContent()
         tools.beginRound(
-            text: Array(content.text.dropFirst(base.text)), thinking: Array(content.thinking.dropFirst(base.thinking)))
-        try await store(tools)
-        try await run(tools)
+            text: Array(content.text.dropFirst(base.text)), thinking: Array(content.thinking.dropFirst(base.thinking)),
+            lastLine: run.lastLine.flatMap { try? AnswerLine($0.span) })
         tools.base = reply.contentEnd
+        try await run(tools)
+        appendCallsOfClient(tools)
         return .ranTools(asksAgain: reply.contentEnd.toolCalls == 0)
     }
 
-    /// Takes over the steps of a reply that another process has left: ends its calls, and gives the readers what the model said.
+    /// Takes over the steps of a reply that another process has left: gives the readers what the model said, and ends its calls.
     func adopt(_ tools: ReplyTools) async throws(RelayError) {
         var stored: [UInt8] = []
         try await context.retryWhileStoreIsUnavailable(pause) { [self] () async throws(RelayError) in
@@ -103,9 +102,26 @@ extension ReplyGenerator {
         }
         guard let steps = AnswerSteps(in: stored.span) else { return }
         tools.adopt(steps)
+        appendContent(of: tools.steps)
         try await store(tools)
         try await run(tools)
-        appendContent(of: tools.steps)
+    }
+
+    /// The last line with the tokens of all rounds.
+    func lastLineOfAllRounds(_ line: [UInt8]) -> [UInt8] {
+        guard let tools, !tools.steps.rounds.isEmpty, let fields = try? AnswerLine(line.span) else { return line }
+        var result = ByteBuffer(capacity: line.count + 32)
+        result.appendJSON { json in
+            json.object { json in
+                JSONMembers.forEach(of: line.span) { reader, key, value in
+                    guard !reader.matches(key, "prompt_eval_count"), !reader.matches(key, "eval_count") else { return }
+                    json.member(String(decodingJSON: line.span.extracting(key.range)), raw: line.span.extracting(value))
+                }
+                json.member("prompt_eval_count", tools.tokens.prompt + (fields.promptTokens ?? 0))
+                json.member("eval_count", tools.tokens.answer + (fields.answerTokens ?? 0))
+            }
+        }
+        return result.array
     }
 
     private func run(_ tools: ReplyTools) async throws(RelayError) {
@@ -117,13 +133,11 @@ extension ReplyGenerator {
         try checkCancellation()
     }
 
-    /// Stores the steps. The last state of a reply that is stopped is stored too, if the store is there. Of a reply that is left to another
-    /// process, that one finds calls that run, as after the death of this process.
+    /// Stores the steps. The last state of a reply that ends is stored too, if the store is there.
     private func store(_ tools: ReplyTools) async throws(RelayError) {
         let steps = tools.steps.member
         let (turn, id, attempt) = (reply.turn, reply.id, reply.contentEnd.attempt)
         if let cancellation = run.cancellation {
-            guard cancellation.code != .shuttingDown else { throw cancellation }
             try? await context.store.storeSteps(steps, of: turn, id: id, attempt: attempt)
             throw cancellation
         }

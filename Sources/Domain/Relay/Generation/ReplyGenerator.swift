@@ -124,7 +124,7 @@ final class ReplyGenerator {
             case .complete(let lastLine, let refused):
                 noteTokens(refused: refused)
                 blameSuspects()
-                return .complete(lastLine)
+                return .complete(lastLineOfAllRounds(lastLine))
             case .fail(let error, let blamesServers):
                 slot.release()
                 if blamesServers { blameSuspects() }
@@ -220,7 +220,7 @@ final class ReplyGenerator {
     /// Ends the generation. The loop throws the first reason.
     func cancel(_ reason: RelayError) {
         run.cancel(reason)
-        tools?.cancel()
+        tools?.cancel(leavesThem: reason.code == .shuttingDown)
         generation?.cancel()
         slot.release()
         pause.end()

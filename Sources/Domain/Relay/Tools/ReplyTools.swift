@@ -4,10 +4,15 @@ import ChatterdIdentity
 
 /// The tools of the server for one reply: which calls of the model are theirs, and the steps so far. Confined to its shard.
 final class ReplyTools {
-    /// The limit of calls of an answer that run. The others have a result that says so.
+    /// The limit of calls of a round that run. The others have a result that says so, as far as they are kept.
     static let maximumCalls = 32
-    /// The limit of all results of a reply together, in bytes: each end of a call stores all of them.
+    private static let keptCalls = 2 * maximumCalls
+    /// The bytes of all results of a reply after which no other call runs: each end of a call stores all of them.
     static let maximumResults = 1 << 20
+    /// The limit of calls that run together.
+    static let maximumTogether = 4
+    /// The limit of names in a result.
+    private static let maximumNames = 16
 
     private let runner: any ToolRunner
     private let key: String
@@ -24,6 +29,10 @@ final class ReplyTools {
     private(set) var messages = EncodedConversation()
     /// The calls of the current answer that run here.
     private var calls: [AnswerSteps.Call] = []
+    /// Its calls for the client, which gets them after the tools of the server have run.
+    private var callsOfClient: [[UInt8]] = []
+    /// The tokens of the rounds that have ended, as the model servers counted them.
+    private(set) var tokens = (prompt: 0, answer: 0)
     private var running: [Int: () -> Void] = [:]
     /// Whether calls have ended since the steps were stored.
     private var hasEnds = false
@@ -51,43 +60,56 @@ final class ReplyTools {
     /// Whether the current answer calls tools that run here.
     var hasCalls: Bool { !calls.isEmpty }
 
-    /// Takes the calls of a line that run here. Returns the others, as they are, or `nil` if all of them are others.
-    ///
-    /// A call of a name that the model got from nowhere runs here too: its result says so.
-    func takeCalls(_ array: Span<UInt8>) -> [[UInt8]]? {
-        guard !isExhausted, let list = (try? JSONSlice(array.array))?.elements(first: .max) else { return nil }
-        var rest: [[UInt8]] = []
-        let before = calls.count
+    /// Whether the current answer has calls of any tool.
+    var hasAnyCalls: Bool { hasCalls || !callsOfClient.isEmpty }
+
+    /// Takes the calls of a line. A call of a name that the model got from nowhere runs here: its result says so. If the model gets no tools any
+    /// more, there is nothing to run.
+    func takeCalls(_ array: Span<UInt8>) {
+        guard let list = (try? JSONSlice(array.array))?.elements(first: .max) else { return }
         for element in list {
-            if let call = AnswerSteps.Call(element), !others.contains(call.name) {
-                calls.append(call)
-            } else {
-                rest.append(element.bytes)
+            guard let call = AnswerSteps.Call(element), !others.contains(call.name) else {
+                callsOfClient.append(element.bytes)
+                continue
             }
+            if !isExhausted, calls.count < Self.keptCalls { calls.append(call) }
         }
-        return calls.count > before ? rest : nil
+    }
+
+    /// Takes the calls of the current answer that are for the client, as a JSON array; `nil` if there are none.
+    func takeCallsOfClient() -> [UInt8]? {
+        guard !callsOfClient.isEmpty else { return nil }
+        defer { callsOfClient = [] }
+        return Array("[".utf8) + callsOfClient.joined(separator: Array(",".utf8)) + Array("]".utf8)
     }
 
     /// Forgets the calls of an answer that has failed.
-    func forgetCalls() { calls = [] }
+    func forgetCalls() {
+        calls = []
+        callsOfClient = []
+    }
 
     /// Begins the round of the current answer.
-    func beginRound(text: [UInt8], thinking: [UInt8]) {
+    ///
+    /// - Parameter lastLine: the last line of the answer.
+    func beginRound(text: [UInt8], thinking: [UInt8], lastLine: AnswerLine?) {
         var round = AnswerSteps.Round(text: text, thinking: thinking, calls: calls)
         for index in round.calls.indices {
             if index >= Self.maximumCalls {
                 round.calls[index].end(.failure("not run, because an answer may call \(Self.maximumCalls) tools."))
             } else if !residents.contains(round.calls[index].name) {
-                let names = (residents + others).joined(separator: ", ")
+                let names = (residents + others).prefix(Self.maximumNames).joined(separator: ", ")
                 round.calls[index].end(.failure("there is no tool of this name. The tools are \(names)."))
             }
         }
         calls = []
+        tokens.prompt += lastLine?.promptTokens ?? 0
+        tokens.answer += lastLine?.answerTokens ?? 0
         steps.rounds.append(round)
         messages = steps.messages
     }
 
-    /// Takes the steps of a reply that another process has left. Calls that may not be repeated have an unknown outcome.
+    /// Takes the steps of a reply that another process has left. Calls that had begun and may not be repeated have an unknown outcome.
     func adopt(_ stored: AnswerSteps) {
         steps = stored
         resultSize = steps.rounds.reduce(0) { $0 + $1.calls.reduce(0) { $0 + $1.result.count } }
@@ -95,7 +117,9 @@ final class ReplyTools {
             for index in steps.rounds[round].calls.indices {
                 let call = steps.rounds[round].calls[index]
                 let isRepeated = residents.contains(call.name) && runner.isIdempotent(call.name)
-                if call.state == .running, !isRepeated { steps.rounds[round].calls[index].state = .unknown }
+                if call.state == .running, !isRepeated {
+                    steps.rounds[round].calls[index].end(.unknown, call.result)
+                }
             }
         }
         messages = steps.messages
@@ -103,62 +127,83 @@ final class ReplyTools {
 
     // MARK: - Running
 
-    /// The calls of the last round that have not ended.
-    private var waiting: [Int] {
-        guard let calls = steps.rounds.last?.calls else { return [] }
-        return calls.indices.filter { calls[$0].state == .running }
+    /// The calls of the last round.
+    private var last: [AnswerSteps.Call] {
+        get { steps.rounds.last?.calls ?? [] }
+        set { steps.rounds[steps.rounds.count - 1].calls = newValue }
     }
 
     /// Runs the calls of the last round that have not ended: one after the other, and those of tools that permit it together.
     ///
-    /// - Parameter store: stores the steps after each end.
+    /// - Parameter store: stores the steps: before calls begin, and after each end.
     func run(_ store: () async throws(RelayError) -> Void) async throws(RelayError) {
-        var waiting = waiting[...]
-        while !isCancelled, let first = waiting.popFirst() {
-            start(first)
-            while isParallel(first), let next = waiting.first, isParallel(next) {
-                waiting.removeFirst()
-                start(next)
-            }
-            while !running.isEmpty || hasEnds {
-                if !hasEnds { await withCheckedContinuation { wake = $0 } }
-                hasEnds = false
-                messages = steps.messages
+        do throws(RelayError) {
+            while !isCancelled, let batch = nextBatch() {
                 try await store()
+                // The reply may have been stopped meanwhile.
+                guard !isCancelled else { return }
+                batch.forEach(start)
+                while !running.isEmpty || hasEnds {
+                    if !hasEnds { await withCheckedContinuation { wake = $0 } }
+                    hasEnds = false
+                    messages = steps.messages
+                    try await store()
+                }
             }
+        } catch {
+            cancel()
+            throw error
         }
     }
 
-    /// Ends the calls that run. They have an unknown outcome.
-    func cancel() {
+    /// The next calls that may run together, marked as running; none if the others may not run, and `nil` if all had ended.
+    private func nextBatch() -> [Int]? {
+        var calls = last
+        var batch: [Int] = []
+        var refusesSome = false
+        for index in calls.indices where calls[index].state == .waiting || calls[index].state == .running {
+            guard resultSize < Self.maximumResults else {
+                let reason = "not run, because the results of this answer have \(Self.maximumResults) bytes already."
+                calls[index].end(.failure(reason))
+                refusesSome = true
+                continue
+            }
+            let isNext =
+                batch.isEmpty || runner.isParallel(calls[index].name) && runner.isParallel(calls[batch[0]].name)
+            guard isNext, batch.count < Self.maximumTogether else { break }
+            calls[index].begin()
+            batch.append(index)
+        }
+        last = calls
+        messages = steps.messages
+        return batch.isEmpty && !refusesSome ? nil : batch
+    }
+
+    /// Ends the calls that run.
+    ///
+    /// - Parameter leavesThem: whether another process finds them as calls that run, as after the death of this process. Otherwise they have an
+    ///   unknown outcome.
+    func cancel(leavesThem: Bool = false) {
         isCancelled = true
         let calls = running
         running = [:]
         for (index, cancel) in calls {
             cancel()
+            guard !leavesThem else { continue }
             let text = "The call was stopped before its end. It may have had its effect."
-            steps.rounds[steps.rounds.count - 1].calls[index].end(ToolResult(text: Array(text.utf8), isError: true))
-            steps.rounds[steps.rounds.count - 1].calls[index].state = .unknown
+            last[index].end(.unknown, Array(text.utf8))
         }
         hasEnds = hasEnds || !calls.isEmpty
         wake.take()?.resume()
     }
 
-    private static let tooMany = ToolResult.failure(
-        "the results of this answer have more than \(maximumResults) bytes together.")
-
-    private func isParallel(_ index: Int) -> Bool {
-        runner.isParallel(steps.rounds[steps.rounds.count - 1].calls[index].name)
-    }
-
     private func start(_ index: Int) {
         let round = steps.rounds.count - 1
         running[index] = {}
-        let cancel = runner.start(steps.rounds[round].calls[index], key: "\(key)-\(round)-\(index)") {
-            [weak self] result in
+        let cancel = runner.start(last[index], key: "\(key)-\(round)-\(index)") { [weak self] result in
             guard let self, running.removeValue(forKey: index) != nil else { return }
             resultSize += result.text.count
-            steps.rounds[round].calls[index].end(resultSize > Self.maximumResults ? Self.tooMany : result)
+            last[index].end(result)
             hasEnds = true
             wake.take()?.resume()
         }
@@ -168,7 +213,6 @@ final class ReplyTools {
 
 extension AnswerSteps.Call {
     fileprivate mutating func end(_ result: ToolResult) {
-        state = result.isError ? .failed : .done
-        self.result = result.text
+        end(result.isError ? .failed : .done, result.text)
     }
 }

@@ -55,7 +55,10 @@ struct ToolReader {
         let description = requiredText(.description) ?? ""
         let action = readAction()
         let parameters = values[.parameters]?.bytes ?? Array(#"{"type":"object","properties":{}}"#.utf8)
-        if let value = values[.parameters], value.kind != .object { report(.parameters, "must be a JSON schema") }
+        if let value = values[.parameters], value.last("type", .string)?.string != "object" {
+            report(.parameters, "must be a JSON schema with \"type\":\"object\"")
+        }
+        checkArguments(of: action)
         let (apps, timeout, size) = (names(.apps), duration(.timeout), bytes(.maximumSize, in: Self.sizes))
         let (isIdempotent, isParallel) = (flag(.isIdempotent), flag(.isParallel))
         guard problems.isEmpty, let name, let action else { return }
@@ -125,6 +128,9 @@ struct ToolReader {
             if url.origin == nil, hosts.isEmpty {
                 report(.hosts, "is missing: it lists the hosts that a URL of the model may name, or * for any")
             }
+            if !hosts.allSatisfy(Self.isHost) {
+                report(.hosts, "must be names of hosts such as api.example, *.example or *, without a scheme")
+            }
             if url.origin != nil, !hosts.isEmpty { report(.hosts, "is of use with a url such as {url} only") }
             return ToolDescription.HTTPAction(
                 method: Method(method) ?? .get, url: url, fields: fields, hosts: hosts,
@@ -133,6 +139,30 @@ struct ToolReader {
             report(.url, error.description)
             return nil
         }
+    }
+
+    /// Reports arguments of the URL that the schema does not have.
+    private mutating func checkArguments(of action: ToolDescription.Action?) {
+        guard case .http(let request) = action else { return }
+        let known = values[.parameters]?.last("properties", .object)?.members(first: .max)?.map(\.name) ?? []
+        for name in request.url.names where !known.contains(name) {
+            report(.url, "names {\(SettingText.excerpt(name))}, which parameters does not have")
+        }
+    }
+
+    /// Whether a text is a host, `*.` before one, or `*`.
+    private static func isHost(_ text: String) -> Bool {
+        let name = text == "*" ? "x" : text.hasPrefix("*.") ? String(text.dropFirst(2)) : text
+        return !name.isEmpty
+            && name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                    UInt8(ascii: ":"):
+                    true
+                default: false
+                }
+            }
     }
 
     private mutating func readHeaders() -> Fields {

@@ -10,6 +10,8 @@ import Testing
         (["serve"], Command.serve(isDevelopment: false)), (["serve", "--dev"], .serve(isDevelopment: true)),
         (["migrate"], .migrate), (["doctor"], .doctor),
         (["health"], .health(isReadiness: false)), (["health", "--ready"], .health(isReadiness: true)),
+        (["tools", "list"], .tools(.list)), (["tools", "test", "f"], .tools(.test(name: "f", arguments: "{}"))),
+        (["tools", "test", "f", #"{"n":1}"#], .tools(.test(name: "f", arguments: #"{"n":1}"#))),
         (["version"], .version),
         (["--version"], .version), (["help"], .help(.commands)), (["--help"], .help(.commands)),
         (["-h"], .help(.commands)), (["serve", "--help"], .help(.commands)), (["help", "limits"], .help(.limits)),
@@ -21,6 +23,7 @@ import Testing
 
     @Test(arguments: [
         [], ["srve"], [""], ["serve", "--prod"], ["serve", "--dev", "8080"], ["migrate", "now"], ["health", "--dev"],
+        ["tools"], ["tools", "run"], ["tools", "list", "f"], ["tools", "test"], ["tools", "test", "f", "{}", "x"],
         ["help", "me"], ["help", "limits", "variables"], ["--dev"], ["version", "1"], ["SERVE"],
     ])
     func wrongArgumentsAreRefused(_ arguments: [String]) {

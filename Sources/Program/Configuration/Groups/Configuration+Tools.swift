@@ -16,7 +16,9 @@ extension Configuration.Tools {
     mutating func setList(_ text: String) throws(SettingProblem) {
         var problems: [String] = []
         do {
-            let entries = try JSONSlice(Array(text.utf8)).elements(first: .max) ?? []
+            let list = try JSONSlice(Array(text.utf8)).elements(first: .max)
+            if list == nil { problems.append("not a JSON list of objects: put [ and ] around it") }
+            let entries = list ?? []
             if entries.count > Self.maximumCount { problems.append("has more than \(Self.maximumCount) tools") }
             for (index, entry) in entries.prefix(Self.maximumCount).enumerated() {
                 guard entry.kind == .object else {
@@ -27,10 +29,10 @@ extension Configuration.Tools {
                 let name = reader.name.map { " (\"\(SettingText.excerpt($0))\")" } ?? ""
                 problems += reader.problems.map { "entry \(index + 1)\(name): \($0)" }
                 guard let tool = reader.tool else { continue }
-                if list.contains(where: { $0.name == tool.name }) {
+                if self.list.contains(where: { $0.name == tool.name }) {
                     problems.append("entry \(index + 1)\(name): an entry before it has this name")
                 }
-                list.append(tool)
+                self.list.append(tool)
             }
         } catch {
             problems.append("not a JSON list of objects: \(error)")

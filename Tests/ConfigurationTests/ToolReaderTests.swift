@@ -1,0 +1,89 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdTools
+import Testing
+
+@testable import ChatterdConfiguration
+
+/// The tools of the server in `CHATTERD_TOOLS`.
+@Suite(.timeLimit(.minutes(30))) struct ToolReaderTests {
+    private static let weather = """
+        {"name":"get_weather","description":"Weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}},\
+        "url":"https://api.example/v1/{city}","method":"POST","headers":{"Authorization":"Bearer hush-hush"},\
+        "allow_private":true,"pointer":"/t","apps":["shop","edu.*"],"timeout":"5s","max_bytes":"128KiB",\
+        "idempotent":true,"parallel":true}
+        """
+
+    private func read(_ list: String) throws -> [ToolDescription] {
+        var tools = Configuration.Tools()
+        try tools.setList(list)
+        return tools.list
+    }
+
+    /// The mistakes in an entry with these members, and with a name and a description.
+    private func problems(_ members: String) throws -> [String] {
+        try ToolReader(of: JSONSlice(Array(#"{"name":"f","description":"F",\#(members)}"#.utf8))).problems
+    }
+
+    @Test func allMembersAreRead() throws {
+        let tool = try #require(try read("[\(Self.weather)]").first)
+        #expect(tool.name == "get_weather" && tool.isIdempotent && tool.isParallel)
+        #expect(tool.timeout == .seconds(5) && tool.maximumSize == 128 << 10)
+        #expect(tool.isOffered(to: "shop") && tool.isOffered(to: "edu.umich") && !tool.isOffered(to: "edu"))
+        guard case .http(let request) = tool.action else { throw UsageError("no request") }
+        #expect(request.method == .post && request.allowsPrivate && request.hosts.isEmpty)
+        #expect(request.url.names == ["city"])
+    }
+
+    @Test func programIsRead() throws {
+        let tool = try #require(
+            try read(
+                #"[{"name":"f","description":"F","command":["/bin/df","-h"],"directory":"/tmp","memory":"64MiB"}]"#
+            )
+            .first)
+        guard case .command(let command) = tool.action else { throw UsageError("no program") }
+        #expect(command.arguments == ["/bin/df", "-h"] && command.directory == "/tmp" && command.memory == 64 << 20)
+        #expect(tool.timeout == .seconds(30) && !tool.isIdempotent && tool.isOffered(to: "any"))
+    }
+
+    @Test(arguments: [
+        ("\"x\":1", "is not a field"), (#""url":"https://a/","command":["/bin/true"]"#, "both set"),
+        (#""timeout":"5s""#, "url or command is missing"), (#""command":["true"]"#, "command must be"),
+        (#""command":[]"#, "command must be"), (#""command":"/bin/true""#, "command must be"),
+        (#""command":["/bin/true"],"method":"GET""#, "method is of use with url only"),
+        (#""url":"https://a/","memory":"1GiB""#, "memory is of use with command only"),
+        (#""url":"ftp://a/""#, "url is not a usable URL"), (#""url":"https://a/{x}""#, "names {x}"),
+        (#""url":"{u}""#, "hosts is missing"), (#""url":"{u}","hosts":["https://a"]"#, "hosts must be names"),
+        (#""url":"{u}","hosts":["a*b"]"#, "hosts must be names"),
+        (#""url":"https://a/","hosts":["a"]"#, "hosts is of use"),
+        (#""url":"https://a/","method":"TRACE""#, "method must be"),
+        (#""url":"https://a/","headers":["a"]"#, "headers must be"),
+        (#""url":"https://a/","headers":{"a b":"c"}"#, "headers must be"),
+        (#""url":"https://a/","pointer":"a""#, "pointer begins"),
+        (#""url":"https://a/","parameters":{"type":"array"}"#, "parameters must be"),
+        (#""url":"https://a/","parameters":[]"#, "parameters must be"),
+        (#""url":"https://a/","timeout":"1h""#, "timeout"), (#""url":"https://a/","max_bytes":"1GiB""#, "max_bytes"),
+        (#""url":"https://a/","idempotent":"yes""#, "idempotent must be true or false"),
+        (#""url":"https://a/","apps":[]"#, "apps must be"),
+        (#""command":["/bin/true"],"directory":"tmp""#, "directory must be"),
+    ])
+    func mistakeIsNamed(members: String, part: String) throws {
+        let problems = try problems(members)
+        #expect(problems.contains { $0.contains(part) }, "\(problems)")
+    }
+
+    @Test(arguments: [
+        "{}", "[1]", "[", #"[{"name":"a b","description":"x","command":["/bin/true"]}]"#,
+        #"[{"command":["/bin/true"]}]"#,
+        #"[{"name":"f","description":"x","command":["/bin/true"]},{"name":"f","description":"y","command":["/bin/true"]}]"#,
+    ])
+    func listWithAMistakeIsRefused(list: String) {
+        #expect(throws: SettingProblem.self) { try read(list) }
+    }
+
+    @Test func secretOfAToolIsNotShown() throws {
+        let environment = ["DATABASE_URL": "postgres://h/d", "CHATTERD_TOOLS": "[\(Self.weather)]"]
+        let configuration = try Configuration(environment: environment)
+        #expect(configuration.tools.list.count == 1 && !configuration.description.contains("hush"))
+    }
+}

@@ -43,7 +43,7 @@ import Testing
         #expect(read.rounds.map { $0.calls.map(\.name) } == [["f", "g"], ["f"]])
         #expect(read.rounds.flatMap { $0.calls.map(\.state) } == [.done, .failed, .running])
         #expect(read.rounds[0].calls[0].id == "c1" && read.rounds[0].calls[0].arguments == Array(#"{"x":1}"#.utf8))
-        #expect(read.textCount == 6 && read.thinkingCount == 2)
+        #expect(read.rounds.map(\.text.count) == [6, 0] && read.rounds.map(\.thinking.count) == [2, 0])
     }
 
     @Test func callThatHasNotEndedHasAnUnknownResult() throws {

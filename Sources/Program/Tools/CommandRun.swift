@@ -4,11 +4,10 @@ import ChatterdRelay
 import Dispatch
 import Glibc
 
-/// One run of a program for a call: without a shell, in its own session, with limits, an environment that has only the key of the call, and
-/// the arguments on its standard input.
+/// One run of a program for a call: without a shell, in its own session, with limits, with the arguments on its standard input, and without the
+/// environment of this process.
 ///
-/// A thread waits for it. When the run ends, by itself, by its time or by `cancel`, all processes of its
-/// group are killed.
+/// A thread waits for it. When the run ends, by itself, by its time or by `cancel`, all processes of its group are killed.
 final class CommandRun: Sendable {
     /// The limit of the text of errors that a result has, in bytes.
     private static let maximumErrors = 1_000

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdHTTP
 import ChatterdHTTPClient
 
 /// The URL of a tool, with arguments of the call in braces: `https://api.example/v1/{city}?units={units}`, or `{url}` alone.
@@ -88,7 +89,7 @@ public struct URLTemplate: Sendable {
                 guard url.contains("?") || !["", ".", ".."].contains(text) else {
                     throw UsageError("the argument \(name) must not be \(text.isEmpty ? "empty" : text)")
                 }
-                url += Self.escaped(text)
+                url += PathEncoding.segment(text)
             }
         }
         return Target(origin: origin, path: Self.path(of: url))
@@ -116,21 +117,5 @@ public struct URLTemplate: Sendable {
         let rest = url[scheme.upperBound...].prefix { $0 != "#" }
         guard let start = rest.firstIndex(where: { $0 == "/" || $0 == "?" }) else { return "/" }
         return rest[start] == "?" ? "/" + rest[start...] : String(rest[start...])
-    }
-
-    private static func escaped(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
-                UInt8(ascii: "~"):
-                bytes.append(byte)
-            default:
-                let digits = Array("0123456789ABCDEF".utf8)
-                bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }

@@ -65,26 +65,11 @@ public struct AnswerSteps: Sendable {
     static let unknownResult = Array(
         "The outcome of this call is unknown: the server stopped while the tool ran. It may have had its effect.".utf8)
 
-    /// The bytes of text and of thoughts in all rounds.
-    public var textCount: Int { rounds.reduce(0) { $0 + $1.text.count } }
-    public var thinkingCount: Int { rounds.reduce(0) { $0 + $1.thinking.count } }
-
     /// The messages for a model server.
     public var messages: EncodedConversation {
         var messages = EncodedConversation()
         for round in rounds {
-            var extras = ByteBuffer()
-            extras.append("\"tool_calls\":[")
-            for (index, call) in round.calls.enumerated() {
-                if index > 0 { extras.append(",") }
-                extras.append(call.json)
-            }
-            extras.append("]")
-            if !round.thinking.isEmpty {
-                extras.append(",\"thinking\":")
-                extras.append(jsonString: round.thinking.span)
-            }
-            messages.append(role: "assistant".utf8.span, content: round.text.span, extras: extras.bytes)
+            messages.append(role: "assistant".utf8.span, content: round.text.span, extras: round.members.span)
             for call in round.calls {
                 messages.append(role: "tool".utf8.span, content: call.result.span, extras: call.members.span)
             }
@@ -98,33 +83,18 @@ public struct AnswerSteps: Sendable {
         json.append(Self.memberStart)
         for (index, round) in rounds.enumerated() {
             if index > 0 { json.append(",") }
-            json.append("{\"role\":\"assistant\",\"content\":")
-            json.append(jsonString: round.text.span)
-            if !round.thinking.isEmpty {
-                json.append(",\"thinking\":")
-                json.append(jsonString: round.thinking.span)
-            }
-            json.append(",\"tool_calls\":[")
-            for (index, call) in round.calls.enumerated() {
-                if index > 0 { json.append(",") }
-                json.append(call.json)
-            }
-            json.append("]}")
+            json.append(messageWithRole: "assistant".utf8.span, content: round.text.span, extras: round.members.span)
             for call in round.calls {
-                json.append(",{\"role\":\"tool\",\"content\":")
-                json.append(jsonString: call.result.span)
                 json.append(",")
-                json.append(call.members)
-                json.append(",\"state\":\"")
-                json.append(utf8: call.state.rawValue)
-                json.append("\"}")
+                let members = call.members + Array(#","state":"\#(call.state.rawValue)""#.utf8)
+                json.append(messageWithRole: "tool".utf8.span, content: call.result.span, extras: members.span)
             }
         }
         json.append("]")
         return json.array
     }
 
-    private static let memberStart = Array("\"steps\":[".utf8)
+    private static var memberStart: StaticString { "\"steps\":[" }
 
     /// Reads the steps that the further members of a message begin with; `nil` if they begin with something else.
     public init?(in members: Span<UInt8>) {
@@ -169,7 +139,26 @@ public struct AnswerSteps: Sendable {
 
     /// Whether the further members of a message begin with steps.
     static func begin(_ members: Span<UInt8>) -> Bool {
-        members.count > memberStart.count && members.extracting(first: memberStart.count).isEqual(to: "\"steps\":[")
+        let count = memberStart.utf8CodeUnitCount
+        return members.count > count && members.extracting(first: count).isEqual(to: memberStart)
+    }
+}
+
+extension AnswerSteps.Round {
+    /// The further members of the message with its calls.
+    fileprivate var members: [UInt8] {
+        var json = ByteBuffer()
+        json.append("\"tool_calls\":[")
+        for (index, call) in calls.enumerated() {
+            if index > 0 { json.append(",") }
+            json.append(call.json)
+        }
+        json.append("]")
+        if !thinking.isEmpty {
+            json.append(",\"thinking\":")
+            json.append(jsonString: thinking.span)
+        }
+        return json.array
     }
 }
 

@@ -94,8 +94,9 @@ import Testing
             let client = ClientHarness()
             #expect(try client.ask(of: upstream.url).text == "x")
             let recorder = try client.start(to: upstream.url) { upstream.close(by: closing) }
-            #expect(try recorder.outcome().errors.map(\.code) == [.reset])
-            #expect(upstream.requests.map(\.connection) == [0, 1])
+            let errors = try recorder.outcome().errors
+            #expect(errors.map(\.code) == [.reset])
+            #expect(upstream.requests.map(\.connection) == [0, 1], "\(errors)")
         }
     }
 
@@ -221,8 +222,9 @@ import Testing
 extension ScriptedUpstream {
     /// Continues the script of the first request, and waits until it has closed the connection and the client's system knows.
     fileprivate func close(by gate: Gate) {
-        gate.open()
         do {
+            #expect(try hasOpenClient())
+            gate.open()
             try waitForClose(of: requests[0])
             // A busy system delivers the end of a connection after `close` has returned, even on loopback.
             try eventually("the client's system knows the end", isTrue: { try !hasOpenClient() })
@@ -231,13 +233,24 @@ extension ScriptedUpstream {
         }
     }
 
-    /// Whether a socket of a client is in state ESTABLISHED (01), according to proc_net_tcp(5).
+    /// Whether this process has an established connection to the server. The descriptors are asked, because proc_net_tcp(5) may lack a
+    /// connection while others begin and end.
     private func hasOpenClient() throws -> Bool {
-        let port = String(port, radix: 16, uppercase: true)
-        let suffix = ":" + String(repeating: "0", count: 4 - port.count) + port
-        return try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8).split(separator: "\n").contains { line in
-            let columns = line.split(separator: " ")
-            return columns.count > 3 && columns[2].hasSuffix(suffix) && columns[3] == "01"
+        let descriptors = try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").compactMap { Int32($0) }
+        return descriptors.contains { descriptor in
+            var peer = sockaddr_in()
+            var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+            let status = withUnsafeMutablePointer(to: &peer) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getpeername(descriptor, $0, &length) }
+            }
+            guard status == 0, peer.sin_family == sa_family_t(AF_INET), UInt16(bigEndian: peer.sin_port) == port else {
+                return false
+            }
+            // The state is the first byte of `tcp_info`.
+            var state: UInt8 = 0
+            var size = socklen_t(1)
+            return getsockopt(descriptor, Int32(IPPROTO_TCP), TCP_INFO, &state, &size) == 0
+                && state == UInt8(TCP_ESTABLISHED)
         }
     }
 }

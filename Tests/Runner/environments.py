@@ -81,7 +81,7 @@ def page(say: Callable[[str], None]) -> tuple[Path, dict[str, str]]:
 def schema_suite(home: Path) -> None:
     """The official JSON-Schema-Test-Suite, which the source of jsonschema contains."""
     source = home / "source"
-    install(home, "download --no-deps --no-binary jsonschema jsonschema==4.17.3 --dest".split() + [str(source)])
+    install(home, "download --no-deps --no-binary jsonschema jsonschema==4.26.0 --dest".split() + [str(source)])
     options = ["--strip-components=4", "--wildcards", "*/json/tests/draft2020-12/*.json"]
     subprocess.run(["tar", "-xzf", next(source.glob("*.tar.gz")), "-C", source, *options], check=True)
 

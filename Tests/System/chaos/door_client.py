@@ -165,9 +165,10 @@ class DoorClient(Client):
         """Takes note of the reply that a request has got."""
         exchange.fields["location"] = location
         request.reply, _ = self._acknowledged(request.prompt, [exchange], request.began)
-        request.acknowledged.set()
-        if not request.body.get("store", True):
+        # A prompt without a name at /api/generate has no such member, and nothing is stored of it either.
+        if not request.body.get("store", True) or request.turn is not None and not request.turn.is_stored:
             self._member.passing.add(request.reply.id)
+        request.acknowledged.set()
         if (turn := request.turn) is None:
             return
         if name := exchange.fields.get("x-conversation-id"):

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdHTTPClient
 import ChatterdTools
 import Testing
 
@@ -27,9 +28,9 @@ import Testing
 
     @Test func allMembersAreRead() throws {
         let tool = try #require(try read("[\(Self.weather)]").first)
-        #expect(tool.name == "get_weather" && tool.isIdempotent && tool.isParallel)
-        #expect(tool.timeout == .seconds(5) && tool.maximumSize == 128 << 10)
-        #expect(tool.isOffered(to: "shop") && tool.isOffered(to: "edu.umich") && !tool.isOffered(to: "edu"))
+        #expect(tool.name == "get_weather" && tool.terms.isIdempotent && tool.terms.isParallel)
+        #expect(tool.terms.timeout == .seconds(5) && tool.terms.maximumSize == 128 << 10)
+        #expect(tool.terms.permit("shop") && tool.terms.permit("edu.umich") && !tool.terms.permit("edu"))
         guard case .http(let request) = tool.action else { throw UsageError("no request") }
         #expect(request.method == .post && request.allowsPrivate && request.hosts.isEmpty)
         #expect(request.url.names == ["city"])
@@ -43,12 +44,12 @@ import Testing
             .first)
         guard case .command(let command) = tool.action else { throw UsageError("no program") }
         #expect(command.arguments == ["/bin/df", "-h"] && command.directory == "/tmp" && command.memory == 64 << 20)
-        #expect(tool.timeout == .seconds(30) && !tool.isIdempotent && tool.isOffered(to: "any"))
+        #expect(tool.terms.timeout == .seconds(30) && !tool.terms.isIdempotent && tool.terms.permit("any"))
     }
 
     @Test(arguments: [
         ("\"x\":1", "is not a field"), (#""url":"https://a/","command":["/bin/true"]"#, "both set"),
-        (#""timeout":"5s""#, "url or command is missing"), (#""command":["true"]"#, "command must be"),
+        (#""timeout":"5s""#, "url, command or mcp is missing"), (#""command":["true"]"#, "command must be"),
         (#""command":[]"#, "command must be"), (#""command":"/bin/true""#, "command must be"),
         (#""command":["/bin/true"],"method":"GET""#, "method is of use with url only"),
         (#""url":"https://a/","memory":"1GiB""#, "memory is of use with command only"),
@@ -66,9 +67,64 @@ import Testing
         (#""url":"https://a/","idempotent":"yes""#, "idempotent must be true or false"),
         (#""url":"https://a/","apps":[]"#, "apps must be"),
         (#""command":["/bin/true"],"directory":"tmp""#, "directory must be"),
+        (#""command":["/bin/true"],"tools":["a"]"#, "tools is of use with mcp only"),
+        (#""command":["/bin/true"],"environment":{"A":"b"}"#, "environment is of use with mcp only"),
+        (#""mcp":"https://a/mcp""#, "description is of no use with mcp"),
     ])
     func mistakeIsNamed(members: String, part: String) throws {
         let problems = try problems(members)
+        #expect(problems.contains { $0.contains(part) }, "\(problems)")
+    }
+
+    // MARK: - Servers of tools
+
+    private func readServers(_ list: String) throws -> [MCPDescription] {
+        var tools = Configuration.Tools()
+        try tools.setList(list)
+        return tools.servers
+    }
+
+    @Test func serverWithAURLIsRead() throws {
+        let server = try #require(
+            try readServers(
+                #"""
+                [{"name":"docs","mcp":"https://mcp.example:8443/v1/mcp?k=1","headers":{"Authorization":"Bearer hush"},
+                "allow_private":true,"tools":["search"],"apps":["shop"],"timeout":"5s","max_bytes":"1KiB","idempotent":true}]
+                """#
+            ).first)
+        guard case .http(let transport) = server.transport else { throw UsageError("no URL") }
+        #expect(server.name == "docs" && server.tools == ["search"])
+        #expect(transport.origin.description == "https://mcp.example:8443" && transport.path == "/v1/mcp?k=1")
+        #expect(transport.allowsPrivate && transport.fields[.authorization] == "Bearer hush")
+        #expect(server.terms.isIdempotent && server.terms.maximumSize == 1_024 && !server.terms.permit("other"))
+    }
+
+    @Test func serverAsAProgramIsRead() throws {
+        let server = try #require(
+            try readServers(
+                #"[{"name":"fs","mcp":["/usr/bin/npx","-y"],"environment":{"HOME":"/tmp","A":"b=c"},"memory":"1GiB"}]"#
+            ).first)
+        guard case .program(let program) = server.transport else { throw UsageError("no program") }
+        #expect(program.arguments == ["/usr/bin/npx", "-y"] && program.directory == "/" && program.memory == 1 << 30)
+        #expect(program.variables == ["HOME=/tmp", "A=b=c"] && server.tools == nil)
+    }
+
+    @Test(arguments: [
+        (#""mcp":"mcp.example""#, "mcp "), (#""mcp":"https://a/{x}""#, "mcp must not name arguments"),
+        (#""mcp":["npx"]"#, "mcp must be a URL, or a list"), (#""mcp":7"#, "mcp must be"),
+        (#""mcp":"https://a/","url":"https://a/""#, "url is of no use with mcp"),
+        (#""mcp":"https://a/","command":["/bin/true"]"#, "command is of no use with mcp"),
+        (#""mcp":"https://a/","parameters":{}"#, "parameters is of no use with mcp"),
+        (#""mcp":"https://a/","environment":{}"#, "environment is of use with a list of arguments as mcp only"),
+        (#""mcp":["/a"],"headers":{}"#, "headers is of use with a URL as mcp only"),
+        (#""mcp":["/a"],"allow_private":true"#, "allow_private is of use with a URL as mcp only"),
+        (#""mcp":["/a"],"environment":["A=b"]"#, "environment must be"),
+        (#""mcp":["/a"],"environment":{"A=b":"c"}"#, "environment must be"),
+        (#""mcp":["/a"],"environment":{"A":1}"#, "environment must be"),
+        (#""mcp":["/a"],"directory":"x""#, "directory must be"), (#""mcp":["/a"],"tools":[]"#, "tools must be"),
+    ])
+    func mistakeInAServerIsNamed(members: String, part: String) throws {
+        let problems = try ToolReader(of: JSONSlice(Array(#"{"name":"f",\#(members)}"#.utf8))).problems
         #expect(problems.contains { $0.contains(part) }, "\(problems)")
     }
 
@@ -76,6 +132,7 @@ import Testing
         "{}", "[1]", "[", #"[{"name":"a b","description":"x","command":["/bin/true"]}]"#,
         #"[{"command":["/bin/true"]}]"#,
         #"[{"name":"f","description":"x","command":["/bin/true"]},{"name":"f","description":"y","command":["/bin/true"]}]"#,
+        #"[{"name":"f","description":"x","command":["/bin/true"]},{"name":"f","mcp":"https://a/"}]"#,
     ])
     func listWithAMistakeIsRefused(list: String) {
         #expect(throws: SettingProblem.self) { try read(list) }

@@ -18,7 +18,7 @@ import Testing
         maximumSize: Int = 64 << 10
     ) throws -> ToolDescription {
         var tool = try ToolDescription(name: "f", description: "F", parameters: parameters, action: action)
-        (tool.timeout, tool.maximumSize) = (timeout, maximumSize)
+        (tool.terms.timeout, tool.terms.maximumSize) = (timeout, maximumSize)
         return tool
     }
 

@@ -20,6 +20,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -178,6 +179,8 @@ int csystem_spawn(
     posix_spawn_file_actions_destroy(&actions);
     return error ? -error : process;
 }
+
+int csystem_pidfd(pid_t process) { return result((int)syscall(SYS_pidfd_open, process, 0)); }
 
 int csystem_pipe(int ends[2]) { return result(pipe2(ends, O_CLOEXEC)); }
 

@@ -21,14 +21,16 @@ public final class CollectedExchange: ExchangeDelegate {
     }
 
     private let limit: Int
+    private let isEnough: (ResponseHead, Span<UInt8>) -> Bool
     private var continuation: CheckedContinuation<Result<Response, Failure>, Never>?
     private var exchange: Exchange?
     private var timer: DeadlineTimer?
     private var head: ResponseHead?
     private var body = ByteBuffer()
 
-    private init(limit: Int) {
+    private init(limit: Int, until isEnough: @escaping (ResponseHead, Span<UInt8>) -> Bool) {
         self.limit = limit
+        self.isEnough = isEnough
     }
 
     /// Sends a request and returns a response of any status. Call it on the shard. Cancellation of the task ends it at once, like the
@@ -37,11 +39,12 @@ public final class CollectedExchange: ExchangeDelegate {
     /// - Parameters:
     ///   - size: the limit of the body, in bytes.
     ///   - time: the limit of the whole exchange, the connection included.
+    ///   - isEnough: gets each piece of the body, and says whether the caller needs no more of it. The connection is closed then.
     public static func run(
         _ request: OutgoingRequest, to origin: Origin, client: HTTPClient, on shard: Shard, upTo size: Int,
-        within time: Duration
+        within time: Duration, until isEnough: @escaping (ResponseHead, Span<UInt8>) -> Bool = { _, _ in false }
     ) async -> Result<Response, Failure> {
-        let collected = CollectedExchange(limit: size)
+        let collected = CollectedExchange(limit: size, until: isEnough)
         let confined = Confined(collected, to: shard)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -76,6 +79,7 @@ public final class CollectedExchange: ExchangeDelegate {
             return
         }
         body.append(bytes)
+        if let head, isEnough(head, bytes) { end(.success(Response(head: head, body: body))) }
     }
 
     public func exchangeEnded(_ exchange: Exchange) {

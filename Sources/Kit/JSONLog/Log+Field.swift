@@ -9,6 +9,8 @@ extension Log {
         case upstream(String)
         /// The name of the model server that is asked next.
         case next(String)
+        /// The name of a tool of the server, or of a server of tools.
+        case tool(String)
         /// The name of an issuer of tokens.
         case issuer(String)
         /// The name of a model.

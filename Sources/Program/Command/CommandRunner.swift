@@ -65,7 +65,7 @@ public struct CommandRunner: Sendable {
         case .keys(let request):
             return await actions.keys(try configuration(database: .privateClusterIfAbsent), request)
         case .tools(let request):
-            return try await request.run(configuration(database: .optional).tools.list, output: output)
+            return try await request.run(configuration(database: .optional).tools, output: output)
         case .health(let isReadiness):
             return health(try configuration(database: .optional), isReadiness: isReadiness)
         case .version:

@@ -30,42 +30,60 @@ public enum ToolsRequest: Sendable, Equatable {
         }
     }
 
-    /// Runs the command; returns the exit code: 1 if the call has failed.
-    func run(_ tools: [ToolDescription], output: (String) -> Void) async throws -> Int32 {
+    /// Runs the command; returns the exit code: 1 if the call has failed, or if a server of the list cannot be used.
+    func run(_ tools: Configuration.Tools, output: (String) -> Void) async throws -> Int32 {
+        let shard = try Shard(index: 0)
+        let reports = Lock<[MCPServers.Report]>([])
+        let servers = MCPServers(tools.servers, taken: tools.list.map(\.name), on: shard) { report in
+            reports.withLock { $0.append(report) }
+        }
+        await servers.start()
+        let problems = reports.withLock { $0 }.flatMap { report in report.problems.map { "\(report.server): \($0)" } }
+        let outcome = await result(tools.list, servers, problems, on: shard, output: output)
+        await servers.stop()
+        return try outcome.get()
+    }
+
+    private func result(
+        _ declared: [ToolDescription], _ servers: MCPServers, _ problems: [String], on shard: Shard,
+        output: (String) -> Void
+    ) async -> Result<Int32, UsageError> {
+        let all = declared + servers.tools
         switch self {
         case .list:
-            if tools.isEmpty { output("CHATTERD_TOOLS lists no tool") }
-            for tool in tools { output(Self.line(of: tool)) }
-            return 0
+            if all.isEmpty { output("CHATTERD_TOOLS lists no tool") }
+            for tool in all { output(Self.line(of: tool)) }
+            for problem in problems { output("problem: \(problem)") }
+            return .success(problems.isEmpty ? 0 : 1)
         case .test(let name, let arguments):
-            guard let tool = tools.first(where: { $0.name == name }) else {
-                let names = tools.map(\.name).joined(separator: ", ")
-                throw UsageError("CHATTERD_TOOLS has no tool \"\(SettingText.excerpt(name))\", only: \(names)")
+            guard all.contains(where: { $0.name == name }) else {
+                let names = all.map(\.name).joined(separator: ", ")
+                let reasons = problems.map { "; \($0)" }.joined()
+                return .failure(
+                    UsageError("CHATTERD_TOOLS has no tool \"\(SettingText.excerpt(name))\", only: \(names)\(reasons)"))
             }
-            let result = try await Self.call(tool, Array(arguments.utf8))
+            guard let call = Self.call(name, Array(arguments.utf8)) else {
+                return .failure(UsageError(#"the arguments are not a JSON object such as {"city":"Ann Arbor"}"#))
+            }
+            let result = await Task(executorPreference: shard) { () async -> ToolResult in
+                await ResidentTools(declared, servers: servers, programs: ProgramSlots(), on: shard).run(
+                    call, key: "test")
+            }.value
             output(String(decoding: result.text, as: UTF8.self))
-            return result.isError ? 1 : 0
+            return .success(result.isError ? 1 : 0)
         }
     }
 
-    private static func call(_ tool: ToolDescription, _ arguments: [UInt8]) async throws -> ToolResult {
-        guard (try? JSONSlice(arguments))?.kind == .object else {
-            throw UsageError(#"the arguments are not a JSON object such as {"city":"Ann Arbor"}"#)
-        }
+    /// A call as a model makes it; `nil` unless the arguments are an object.
+    private static func call(_ name: String, _ arguments: [UInt8]) -> AnswerSteps.Call? {
+        guard (try? JSONSlice(arguments))?.kind == .object else { return nil }
         var json = ByteBuffer()
         json.append("{\"function\":{\"name\":")
-        json.append(jsonString: tool.name)
+        json.append(jsonString: name)
         json.append(",\"arguments\":")
         json.append(arguments)
         json.append("}}")
-        guard let call = AnswerSteps.Call(try JSONSlice(json.array)) else {
-            throw UsageError("the call cannot be made")
-        }
-        let shard = try Shard(index: 0)
-        let result = await Task(executorPreference: shard) { () async -> ToolResult in
-            await ResidentTools([tool], programs: ProgramSlots(), on: shard).run(call, key: "test")
-        }.value
-        return result
+        return (try? JSONSlice(json.array)).flatMap { AnswerSteps.Call($0) }
     }
 
     private static func line(of tool: ToolDescription) -> String {
@@ -75,11 +93,12 @@ public enum ToolsRequest: Sendable, Equatable {
             let hosts = action.hosts.joined(separator: ", ")
             facts.append("\(action.method.name) \(action.url.origin.map { "\($0)" } ?? "a URL of \(hosts)")")
         case .command(let action): facts.append("runs \(action.arguments[0])")
+        case .mcp(let action): facts.append("\(action.tool) of \(action.name)")
         }
-        facts.append("at most \(SettingText.duration(tool.timeout))")
-        if tool.isIdempotent { facts.append("idempotent") }
-        if tool.isParallel { facts.append("parallel") }
-        if !tool.apps.isEmpty { facts.append("apps \(tool.apps.joined(separator: ", "))") }
+        facts.append("at most \(SettingText.duration(tool.terms.timeout))")
+        if tool.terms.isIdempotent { facts.append("idempotent") }
+        if tool.terms.isParallel { facts.append("parallel") }
+        if !tool.terms.apps.isEmpty { facts.append("apps \(tool.terms.apps.joined(separator: ", "))") }
         return "\(tool.name): \(facts.joined(separator: "; "))"
     }
 }

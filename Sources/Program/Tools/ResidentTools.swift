@@ -10,7 +10,8 @@ public final class ResidentTools: ToolRunner {
     /// The limit of the arguments of a call, in bytes.
     static let maximumArguments = 64 << 10
 
-    private let tools: [ToolDescription]
+    private let declared: [ToolDescription]
+    private let servers: MCPServers?
     private let shard: Shard
     private let client: HTTPToolClient
     private let programs: ProgramSlots
@@ -18,24 +19,29 @@ public final class ResidentTools: ToolRunner {
 
     /// Creates the tools of a shard, on any thread.
     ///
-    /// - Parameter programs: those of the process.
-    public init(_ tools: [ToolDescription], programs: ProgramSlots, on shard: Shard) {
+    /// - Parameters:
+    ///   - servers: those of the process that speak the Model Context Protocol.
+    ///   - programs: those of the process.
+    public init(
+        _ declared: [ToolDescription], servers: MCPServers? = nil, programs: ProgramSlots, on shard: Shard
+    ) {
+        self.declared = declared
+        self.servers = servers
         self.programs = programs
-        self.tools = tools
         self.shard = shard
         client = HTTPToolClient(on: shard)
     }
 
     /// The tools that an app may use, as a model gets them.
     public func offers(to app: String) -> [ServerTool] {
-        tools.filter { $0.isOffered(to: app) }.map(\.offer)
+        (declared + (servers?.tools ?? [])).filter { $0.terms.permit(app) }.map(\.offer)
     }
 
-    public func isOffered(_ name: String, to app: String) -> Bool { tool(name)?.isOffered(to: app) ?? false }
+    public func isOffered(_ name: String, to app: String) -> Bool { tool(name)?.terms.permit(app) ?? false }
 
-    public func isIdempotent(_ name: String) -> Bool { tool(name)?.isIdempotent ?? false }
+    public func isIdempotent(_ name: String) -> Bool { tool(name)?.terms.isIdempotent ?? false }
 
-    public func isParallel(_ name: String) -> Bool { tool(name)?.isParallel ?? false }
+    public func isParallel(_ name: String) -> Bool { tool(name)?.terms.isParallel ?? false }
 
     public func start(
         _ call: AnswerSteps.Call, key: String, completion: @escaping (ToolResult) -> Void
@@ -69,6 +75,7 @@ public final class ResidentTools: ToolRunner {
         switch tool.action {
         case .http(let action): return await client.run(action, of: tool, with: arguments, key: key)
         case .command(let action): return await run(action, of: tool, input: arguments.json, key: key)
+        case .mcp(let action): return await action.run(with: arguments, key: key)
         }
     }
 
@@ -87,7 +94,9 @@ public final class ResidentTools: ToolRunner {
         }
     }
 
-    private func tool(_ name: String) -> ToolDescription? { tools.first { $0.name == name } }
+    private func tool(_ name: String) -> ToolDescription? {
+        declared.first { $0.name == name } ?? servers?.tool(name)
+    }
 }
 
 /// The programs that a process runs for its tools.

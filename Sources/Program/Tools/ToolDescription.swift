@@ -11,7 +11,12 @@ public struct ToolDescription: Sendable {
         case http(HTTPAction)
         /// A run of a program.
         case command(CommandAction)
+        /// A call of a tool of a server that speaks the Model Context Protocol.
+        case mcp(MCPAction)
     }
+
+    /// The limit of a name, in bytes.
+    public static let maximumName = 64
 
     /// A request to a server.
     public struct HTTPAction: Sendable {
@@ -61,16 +66,7 @@ public struct ToolDescription: Sendable {
     /// The parameters, compiled.
     let schema: JSONSchema
     public var action: Action
-    /// The apps that may use the tool: a name, or a prefix before `*`. Empty for all.
-    public var apps: [String] = []
-    /// The limit of a call.
-    public var timeout = Duration.seconds(30)
-    /// The limit of a result, in bytes.
-    public var maximumSize = 64 << 10
-    /// Whether a call whose outcome is unknown is repeated, with the same key.
-    public var isIdempotent = false
-    /// Whether calls run beside others of the same answer.
-    public var isParallel = false
+    public var terms = ToolTerms()
 
     /// Creates a tool.
     ///
@@ -94,13 +90,5 @@ public struct ToolDescription: Sendable {
         json.append(parameters)
         json.append("}}")
         return ServerTool(name: name, json: json.array)
-    }
-
-    /// Whether an app may use the tool.
-    public func isOffered(to app: String) -> Bool {
-        apps.isEmpty
-            || apps.contains { pattern in
-                pattern.hasSuffix("*") ? app.hasPrefix(String(pattern.dropLast())) : app == pattern
-            }
     }
 }

@@ -5,6 +5,7 @@
 // Includes no system header of the Glibc module, because Swift would assign its types to this module.
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct csystem_events;
 
@@ -22,6 +23,9 @@ struct csystem_events *csystem_events_create(int capacity);
 void csystem_events_destroy(struct csystem_events *events);
 uint64_t csystem_event_tag(const struct csystem_events *events, int index);
 uint32_t csystem_event_bits(const struct csystem_events *events, int index);
+
+/// A descriptor that becomes readable when a process ends (pidfd_open(2)).
+int csystem_pidfd(pid_t process);
 
 /// A counter that wakes a watcher (eventfd, non-blocking).
 int csystem_eventfd(void);

@@ -8,6 +8,8 @@ extension Configuration {
         static let maximumCount = 128
 
         public internal(set) var list: [ToolDescription] = []
+        /// The servers that have further tools.
+        public internal(set) var servers: [MCPDescription] = []
     }
 }
 
@@ -28,11 +30,13 @@ extension Configuration.Tools {
                 let reader = try ToolReader(of: entry)
                 let name = reader.name.map { " (\"\(SettingText.excerpt($0))\")" } ?? ""
                 problems += reader.problems.map { "entry \(index + 1)\(name): \($0)" }
-                guard let tool = reader.tool else { continue }
-                if self.list.contains(where: { $0.name == tool.name }) {
-                    problems.append("entry \(index + 1)\(name): an entry before it has this name")
+                let names = self.list.map(\.name) + servers.map(\.name)
+                if let name = reader.name, names.contains(name) {
+                    problems.append(
+                        "entry \(index + 1) (\"\(SettingText.excerpt(name))\"): an entry before it has this name")
                 }
-                self.list.append(tool)
+                if let tool = reader.tool { self.list.append(tool) }
+                if let server = reader.server { servers.append(server) }
             }
         } catch {
             problems.append("not a JSON list of objects: \(error)")

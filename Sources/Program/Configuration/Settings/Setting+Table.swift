@@ -214,7 +214,8 @@ extension Setting {
             .option(
                 .upstreams,
                 .jsonList { configuration, value throws(SettingProblem) in try configuration.tools.setList(value) },
-                "none", "The tools that run on this server for prompts to /llmtools: [tools.md](tools.md).",
+                "none",
+                "The tools that run on this server for prompts to /llmtools, and servers that have some: [tools.md](tools.md).",
                 secret: true)
         case .toolRounds:
             .limit(

@@ -24,6 +24,9 @@ struct ToolReader {
         case maximumSize = "max_bytes"
         case isIdempotent = "idempotent"
         case isParallel = "parallel"
+        case mcp
+        case tools
+        case environment
     }
 
     /// The limit of a list, and of a text in bytes.
@@ -33,8 +36,9 @@ struct ToolReader {
     private static let sizes = 1_024...1 << 20
     private static let memories = 16 << 20...64 << 30
 
-    /// The tool; `nil` if there are problems.
+    /// A tool, or a server that has tools; neither if there are problems.
     private(set) var tool: ToolDescription?
+    private(set) var server: MCPDescription?
     /// The name in the entry, valid or not, for messages.
     private(set) var name: String?
     /// One sentence for each problem.
@@ -52,28 +56,90 @@ struct ToolReader {
         if let name, !Self.isName(name) {
             report(.name, "must be 1 to 64 letters, digits, underscores and hyphens")
         }
+        let terms = readTerms()
+        if values[.mcp] != nil { readServer(terms) } else { readTool(terms) }
+    }
+
+    private mutating func readTerms() -> ToolTerms {
+        var terms = ToolTerms()
+        terms.apps = names(.apps) ?? []
+        terms.timeout = duration(.timeout) ?? terms.timeout
+        terms.maximumSize = bytes(.maximumSize, in: Self.sizes) ?? terms.maximumSize
+        terms.isIdempotent = flag(.isIdempotent) ?? false
+        terms.isParallel = flag(.isParallel) ?? false
+        return terms
+    }
+
+    private mutating func readTool(_ terms: ToolTerms) {
         let description = requiredText(.description) ?? ""
         let action = readAction()
+        refuse([.tools, .environment], "mcp")
         let parameters = values[.parameters]?.bytes ?? Array(#"{"type":"object","properties":{}}"#.utf8)
         if let value = values[.parameters], value.last("type", .string)?.string != "object" {
             report(.parameters, "must be a JSON schema with \"type\":\"object\"")
         }
         checkArguments(of: action)
-        let (apps, timeout, size) = (names(.apps), duration(.timeout), bytes(.maximumSize, in: Self.sizes))
-        let (isIdempotent, isParallel) = (flag(.isIdempotent), flag(.isParallel))
         guard problems.isEmpty, let name, let action else { return }
         do throws(JSONSchemaError) {
-            var tool = try ToolDescription(
-                name: name, description: description, parameters: parameters, action: action)
-            tool.apps = apps ?? []
-            tool.timeout = timeout ?? tool.timeout
-            tool.maximumSize = size ?? tool.maximumSize
-            tool.isIdempotent = isIdempotent ?? false
-            tool.isParallel = isParallel ?? false
-            self.tool = tool
+            tool = try ToolDescription(name: name, description: description, parameters: parameters, action: action)
+            tool?.terms = terms
         } catch {
             report(.parameters, "cannot be used: \(error.reason)")
         }
+    }
+
+    private mutating func readServer(_ terms: ToolTerms) {
+        for other in [Name.url, .command, .description, .parameters, .method, .hosts, .pointer]
+        where values[other] != nil {
+            report(other, "is of no use with mcp: the server describes its tools")
+        }
+        let transport = values[.mcp]?.kind == .array ? readServerProgram() : readServerURL()
+        let tools = names(.tools)
+        guard problems.isEmpty, let name, let transport else { return }
+        var server = MCPDescription(name: name, transport: transport)
+        server.tools = tools
+        server.terms = terms
+        self.server = server
+    }
+
+    private mutating func readServerURL() -> MCPDescription.Transport? {
+        refuse([.directory, .memory, .environment], "a list of arguments as mcp")
+        let (fields, allowsPrivate) = (readHeaders(), flag(.allowsPrivate) ?? false)
+        guard let text = text(.mcp) else { return nil }
+        do throws(UsageError) {
+            let url = try URLTemplate(parsing: text)
+            guard let origin = url.origin, url.names.isEmpty else {
+                throw UsageError("must not name arguments")
+            }
+            return .http(
+                MCPDescription.HTTPTransport(
+                    origin: origin, path: url.fixedPath, fields: fields, allowsPrivate: allowsPrivate))
+        } catch {
+            report(.mcp, error.description)
+            return nil
+        }
+    }
+
+    private mutating func readServerProgram() -> MCPDescription.Transport? {
+        refuse([.headers, .allowsPrivate], "a URL as mcp")
+        guard let arguments = names(.mcp), arguments.first?.hasPrefix("/") ?? false else {
+            report(.mcp, "must be a URL, or a list of texts, the path of a program first")
+            return nil
+        }
+        var program = MCPDescription.Program(arguments: arguments)
+        program.directory = directory() ?? program.directory
+        program.memory = bytes(.memory, in: Self.memories)
+        guard let value = values[.environment] else { return .program(program) }
+        for member in value.members(first: Self.countLimit) ?? [] {
+            let isName = !member.name.isEmpty && !member.name.contains("=") && !member.name.utf8.contains(0)
+            guard isName, let text = member.value.storableString else {
+                report(.environment, "must be an object of names and texts")
+                return nil
+            }
+            program.variables.append("\(member.name)=\(text)")
+        }
+        if value.kind != .object { report(.environment, "must be an object of names and texts") }
+        return .program(program)
     }
 
     private static func isName(_ text: String) -> Bool {
@@ -96,7 +162,7 @@ struct ToolReader {
             problems.append("url and command are both set: keep one of them")
             return nil
         case (false, false):
-            problems.append("url or command is missing")
+            problems.append("url, command or mcp is missing")
             return nil
         case (true, false):
             refuse([.directory, .memory], "command")
@@ -189,11 +255,15 @@ struct ToolReader {
             report(.command, "must be a list of texts, the path of the program first, such as [\"/usr/bin/uptime\"]")
             return nil
         }
-        let directory = text(.directory)
-        if let directory, !directory.hasPrefix("/") { report(.directory, "must be a path that begins with a slash") }
-        var action = ToolDescription.CommandAction(arguments: arguments, directory: directory)
+        var action = ToolDescription.CommandAction(arguments: arguments, directory: directory())
         action.memory = bytes(.memory, in: Self.memories) ?? action.memory
         return action
+    }
+
+    private mutating func directory() -> String? {
+        let directory = text(.directory)
+        if let directory, !directory.hasPrefix("/") { report(.directory, "must be a path that begins with a slash") }
+        return directory
     }
 
     // MARK: - Values

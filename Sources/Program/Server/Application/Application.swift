@@ -7,6 +7,7 @@ import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
+import ChatterdTools
 import Synchronization
 
 /// The whole server: `chatterd serve` runs it, and the tests start it on port 0.
@@ -159,6 +160,7 @@ public final class Application: Sendable {
         }
         await registry.start()
         await keeper.start()
+        await process.toolServers.start()
         await withTaskExecutorPreference(home) { @concurrent [housekeeper] in
             housekeeper.value.start()
         }
@@ -222,6 +224,7 @@ public final class Application: Sendable {
     public func reload() {
         Task { [registry] in await registry.reload() }
         process.issuers.reload()
+        process.toolServers.reload()
         guard let identity else { return }
         do {
             try identity.reload()
@@ -271,6 +274,7 @@ public final class Application: Sendable {
         await server.shutDown(within: end)
         // Replies whose clients have left have no connection. At the deadline, other processes close the rest.
         try? await home.withTimeout(deadline - .now) { [process] in await process.turns.waitUntilEmpty() }
+        await process.toolServers.stop()
         await keeper.end()
         await housekeeper.value.end()
         process.slots.end()

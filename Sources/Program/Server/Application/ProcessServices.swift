@@ -30,6 +30,8 @@ final class ProcessServices: Sendable {
     let feedSlots = FeedSlots()
     /// The programs that run for tools.
     let programs = ProgramSlots()
+    /// The servers that have further tools.
+    let toolServers: MCPServers
     /// The keys that sign tokens, and the revocations.
     let access: AccessRegistry
     /// The use of credentials.
@@ -68,6 +70,13 @@ final class ProcessServices: Sendable {
         quota = TextQuota(
             TextQuota.Limits(app: configuration.store.textLimit, person: configuration.store.personTextLimit),
             pool: home.readers)
+        toolServers = MCPServers(
+            configuration.tools.servers, taken: configuration.tools.list.map(\.name), on: home.shard
+        ) { report in
+            log.event(
+                report.problems.isEmpty ? .info : .warning, "tools of a server", .tool(report.server),
+                .count(report.count), .error(report.problems.joined(separator: "; ")))
+        }
         issuers = IssuerVerifier(configuration.access.issuers, on: home.shard, log: log)
     }
 }

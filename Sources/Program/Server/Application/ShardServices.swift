@@ -45,7 +45,8 @@ final class ShardServices {
                 shard: pools.shard, idleConnections: configuration.upstreams.connections,
                 listing: configuration.fixedTimeouts.modelListing),
             estimates: process.estimates)
-        tools = ResidentTools(configuration.tools.list, programs: process.programs, on: pools.shard)
+        tools = ResidentTools(
+            configuration.tools.list, servers: process.toolServers, programs: process.programs, on: pools.shard)
         chat = ChatService(
             store: PostgresConversationStore(
                 pool: pools.pool, readers: pools.readers, lease: process.lease,

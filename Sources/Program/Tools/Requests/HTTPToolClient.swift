@@ -52,11 +52,11 @@ final class HTTPToolClient {
             action.method, target.path, fields: fields, body: hasBody ? arguments.json : [])
         let outcome = await CollectedExchange.run(
             request, to: target.origin, client: client(of: action), on: shard,
-            upTo: tool.maximumSize, within: tool.timeout)
+            upTo: tool.terms.maximumSize, within: tool.terms.timeout)
         switch outcome {
         case .success(let response): return Self.result(of: response, action)
-        case .failure(.timedOut): return .failure("the server has not answered within \(tool.timeout.text).")
-        case .failure(.tooLarge): return .failure("the answer has more than \(tool.maximumSize) bytes.")
+        case .failure(.timedOut): return .failure("the server has not answered within \(tool.terms.timeout.text).")
+        case .failure(.tooLarge): return .failure("the answer has more than \(tool.terms.maximumSize) bytes.")
         case .failure(.failed(let error)): return .failure("\(error.message).")
         }
     }

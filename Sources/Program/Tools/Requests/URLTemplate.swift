@@ -27,6 +27,11 @@ public struct URLTemplate: Sendable {
         pieces.compactMap { if case .argument(let name) = $0 { name } else { nil } }
     }
 
+    /// Path and query of a template without arguments.
+    public var fixedPath: String {
+        Self.path(of: pieces.map { if case .text(let text) = $0 { text } else { "" } }.joined())
+    }
+
     /// Reads a template.
     ///
     /// - Throws: what is wrong with it.

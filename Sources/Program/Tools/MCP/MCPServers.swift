@@ -1,0 +1,191 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdRelay
+import ChatterdSockets
+
+/// The servers of a process that speak the Model Context Protocol, and their tools. Safe on any thread.
+///
+/// A server is asked for its tools at the start, every five minutes, and every ten seconds while it cannot be used. Meanwhile it has the tools
+/// that it had last.
+public final class MCPServers: Sendable {
+    /// What was learned of a server.
+    public struct Report: Sendable, Equatable {
+        public let server: String
+        /// The number of tools that are offered; those of before if the server cannot be used.
+        public var count = 0
+        /// Why the server, or some of its tools, cannot be used.
+        public var problems: [String] = []
+    }
+
+    /// The time that a start waits for the tools.
+    private static let startLimit = Duration.seconds(5)
+    private static let interval = Duration.seconds(300)
+    private static let retryInterval = Duration.seconds(10)
+
+    private struct Known {
+        /// The tools of each server.
+        var lists: [[ToolDescription]]
+        /// The tools of all servers; of those with one name the first.
+        var merged: [ToolDescription] = []
+    }
+
+    /// The part that is confined to the shard.
+    private final class Schedule {
+        var timers: [DeadlineTimer] = []
+        /// The last report of each server.
+        var reports: [Report?]
+
+        init(_ count: Int) {
+            reports = Array(repeating: nil, count: count)
+        }
+    }
+
+    private let shard: Shard
+    private let servers: [Confined<MCPServer>]
+    private let known: Lock<Known>
+    private let schedule: Confined<Schedule>
+    /// The names of tools that are declared otherwise.
+    private let taken: [String]
+    private let report: @Sendable (Report) -> Void
+
+    /// Creates the servers. None is asked before `start`.
+    ///
+    /// - Parameters:
+    ///   - taken: the names of tools that are declared otherwise.
+    ///   - report: is called on the shard when what is known of a server has changed.
+    public init(
+        _ descriptions: [MCPDescription], taken: [String], on shard: Shard,
+        report: @escaping @Sendable (Report) -> Void
+    ) {
+        self.shard = shard
+        self.taken = taken
+        self.report = report
+        servers = descriptions.map { Confined(MCPServer($0, on: shard), to: shard) }
+        known = Lock(Known(lists: Array(repeating: [], count: descriptions.count)))
+        schedule = Confined(Schedule(descriptions.count), to: shard)
+    }
+
+    /// Asks all servers, and returns when all have answered, or after five seconds.
+    public func start() async {
+        guard !servers.isEmpty else { return }
+        await withTaskExecutorPreference(shard) { @concurrent [self] in
+            schedule.value.timers = servers.indices.map { index in
+                DeadlineTimer(on: shard) { [weak self] in self?.askSoon(index) }
+            }
+            try? await shard.withTimeout(Self.startLimit) { [self] in
+                await withTaskGroup { group in
+                    for index in servers.indices { group.addTask { await self.ask(index) } }
+                }
+            }
+        }
+    }
+
+    /// Asks all servers soon, because the operator wants it.
+    public func reload() {
+        for index in servers.indices { askSoon(index) }
+    }
+
+    /// Ends the connections.
+    public func stop() async {
+        guard !servers.isEmpty else { return }
+        await withTaskExecutorPreference(shard) { @concurrent [self] in
+            schedule.value.timers = []
+            for server in servers { server.value.close() }
+        }
+    }
+
+    /// The tools of the servers at present.
+    public var tools: [ToolDescription] { known.withLock { $0.merged } }
+
+    /// The tool that has a name.
+    func tool(_ name: String) -> ToolDescription? {
+        known.withLock { known in known.merged.first { $0.name == name } }
+    }
+
+    // MARK: - On the shard
+
+    private func askSoon(_ index: Int) {
+        Task(executorPreference: shard) { await self.ask(index) }
+    }
+
+    /// Asks a server for its tools, and sets the time of the next question.
+    private func ask(_ index: Int) async {
+        let server = servers[index]
+        let outcome = await server.value.list()
+        let next: Duration
+        var current = Report(server: server.value.description.name)
+        switch outcome {
+        case .failure(let failure):
+            current.problems = [failure.reason]
+            next = Self.retryInterval
+        case .success(let list):
+            let (description, taken) = (server.value.description, taken)
+            let (tools, problems) = await LongWork.run(on: LongWork.unknownSize) { [shard] in
+                Self.offers(list, of: description, taken: taken) { tool in
+                    MCPAction(server: server, shard: shard, name: description.name, tool: tool)
+                }
+            }
+            (current.count, current.problems) = (tools.count, problems)
+            known.withLock { known in
+                known.lists[index] = tools
+                known.merged = Self.merge(known.lists)
+            }
+            next = Self.interval
+        }
+        let schedule = schedule.value
+        if schedule.reports[index] != current { report(current) }
+        schedule.reports[index] = current
+        if schedule.timers.indices.contains(index) { schedule.timers[index].set(after: next) }
+    }
+
+    /// The tools of a server that models get, and what keeps others from it.
+    private static func offers(
+        _ list: [MCPTool], of server: MCPDescription, taken: [String], action: (String) -> MCPAction
+    ) -> (tools: [ToolDescription], problems: [String]) {
+        var offers: [ToolDescription] = []
+        var problems: [String] = []
+        for tool in list where server.tools?.contains(tool.name) ?? true {
+            guard let name = tool.offeredName(of: server.name), !taken.contains(name) else {
+                problems.append("\(tool.name): its name is too long, or another tool has it")
+                continue
+            }
+            do throws(JSONSchemaError) {
+                var offer = try ToolDescription(
+                    name: name, description: tool.description, parameters: tool.parameters,
+                    action: .mcp(action(tool.name)))
+                offer.terms = server.terms
+                offers.append(offer)
+            } catch {
+                problems.append("\(tool.name): the schema of its arguments cannot be used: \(error.reason)")
+            }
+        }
+        for name in server.tools ?? [] where !list.contains(where: { $0.name == name }) {
+            problems.append("\(name): the server has no such tool")
+        }
+        return (offers, problems)
+    }
+
+    private static func merge(_ lists: [[ToolDescription]]) -> [ToolDescription] {
+        lists.reduce(into: []) { merged, list in
+            for tool in list where !merged.contains(where: { $0.name == tool.name }) { merged.append(tool) }
+        }
+    }
+}
+
+/// A call of a tool of a server.
+public struct MCPAction: Sendable {
+    let server: Confined<MCPServer>
+    let shard: Shard
+    /// The name of the server.
+    public let name: String
+    /// The name that the server has for the tool.
+    public let tool: String
+
+    /// Makes the call, on the shard of the server.
+    func run(with arguments: JSONSlice, key: String) async -> ToolResult {
+        let json = arguments.json
+        return await withTaskExecutorPreference(shard) { @concurrent [server, tool] in
+            await server.value.call(tool, arguments: json, key: key)
+        }
+    }
+}

@@ -1,0 +1,23 @@
+/// Who may use a tool, and the limits of its calls.
+public struct ToolTerms: Sendable {
+    /// The apps that may use the tool: a name, or a prefix before `*`. Empty for all.
+    public var apps: [String] = []
+    /// The limit of a call.
+    public var timeout = Duration.seconds(30)
+    /// The limit of a result, in bytes.
+    public var maximumSize = 64 << 10
+    /// Whether a call whose outcome is unknown is repeated, with the same key.
+    public var isIdempotent = false
+    /// Whether calls run beside others of the same answer.
+    public var isParallel = false
+
+    public init() {}
+
+    /// Whether an app may use the tool.
+    public func permit(_ app: String) -> Bool {
+        apps.isEmpty
+            || apps.contains { pattern in
+                pattern.hasSuffix("*") ? app.hasPrefix(String(pattern.dropLast())) : app == pattern
+            }
+    }
+}

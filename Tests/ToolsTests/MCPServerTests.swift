@@ -1,0 +1,411 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdHTTPClient
+import ChatterdRelay
+import ChatterdSockets
+import ChatterdTestSupport
+import Glibc
+import Testing
+
+@testable import ChatterdTools
+
+/// Servers of tools that speak the Model Context Protocol: by HTTP, and as programs.
+@Suite(.timeLimit(.minutes(30))) struct MCPServerTests {
+    /// The tools of a server, its problems, and calls of them.
+    private final class Harness: Sendable {
+        let servers: MCPServers
+        let shard: Shard
+        let reports = Lock<[MCPServers.Report]>([])
+        /// Kept, because it serves as long as it exists.
+        let upstream: ScriptedUpstream?
+
+        init(_ description: MCPDescription, _ upstream: ScriptedUpstream? = nil, taken: [String] = []) throws {
+            self.upstream = upstream
+            shard = try Shard(index: 0)
+            servers = MCPServers([description], taken: taken, on: shard) { [reports] report in
+                reports.withLock { $0.append(report) }
+            }
+        }
+
+        var names: [String] { servers.tools.map(\.name) }
+        var problems: [String] { reports.withLock { $0.last?.problems ?? [] } }
+
+        /// What a model reads, and whether the call has failed.
+        func call(_ name: String, _ arguments: String = "{}") async throws -> (text: String, isError: Bool) {
+            let json = #"{"function":{"name":"\#(name)","arguments":\#(arguments)}}"#
+            let call = try #require(AnswerSteps.Call(JSONSlice(Array(json.utf8))))
+            let result = await Task(executorPreference: shard) { [servers, shard] in
+                await ResidentTools([], servers: servers, programs: ProgramSlots(), on: shard).run(call, key: "key-1")
+            }.value
+            return (String(decoding: result.text, as: UTF8.self), result.isError)
+        }
+    }
+
+    private static let list = #"{"tools":[{"name":"add","description":"Adds","inputSchema":{"type":"object"}}]}"#
+    private static let discovery = #"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}}}"#
+    private static let hello = #"{"content":[{"type":"text","text":"hello"}]}"#
+
+    private func server(_ upstream: ScriptedUpstream, timeout: Duration = .seconds(600)) throws -> MCPDescription {
+        var description = MCPDescription(
+            name: "s",
+            transport: .http(
+                MCPDescription.HTTPTransport(
+                    origin: try Origin(parsing: upstream.url), path: "/mcp", allowsPrivate: true)))
+        description.terms.timeout = timeout
+        return description
+    }
+
+    /// A server of the stateless revision. `call` and `list` are the results of calls and of the list.
+    private func stateless(call: String = hello, list: String = list) throws -> ScriptedUpstream {
+        try ScriptedUpstream { request in
+            switch request.rpcMethod {
+            case "server/discover": request.result(Self.discovery)
+            case "tools/list": request.result(list)
+            default: request.result(call)
+            }
+        }
+    }
+
+    // MARK: - HTTP
+
+    @Test func statelessServerIsAskedWithoutAHandshake() async throws {
+        let upstream = try stateless()
+        let harness = try Harness(try server(upstream))
+        await harness.servers.start()
+        #expect(harness.names == ["s_add"] && harness.problems.isEmpty)
+        #expect(try await harness.call("s_add", #"{"a":1}"#) == ("hello", false))
+        #expect(upstream.requests.map(\.rpcMethod) == ["server/discover", "tools/list", "tools/call"])
+        for request in upstream.requests {
+            #expect(request.path == "/mcp" && request["MCP-Protocol-Version"] == "2026-07-28")
+            #expect(request["Mcp-Method"] == request.rpcMethod && request["Mcp-Session-Id"] == nil)
+            #expect(request.text.contains(#""io.modelcontextprotocol/protocolVersion":"2026-07-28""#))
+        }
+        let call = upstream.requests[2]
+        #expect(call["Mcp-Name"] == "add" && call.text.contains(#""name":"add","arguments":{"a":1}"#))
+        #expect(call["Accept"] == "application/json, text/event-stream")
+    }
+
+    /// The ways in which servers without the stateless revision refuse its first request.
+    @Test(arguments: [
+        (400, #"{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"no session"}}"#),
+        (200, #"{"jsonrpc":"2.0","id":ID,"error":{"code":-32601,"message":"no method"}}"#), (404, "not found"),
+        (500, ""),
+        (200, #"{"jsonrpc":"2.0","id":ID,"result":{"supportedVersions":["2025-11-25"]}}"#), (405, ""), (200, "<html>"),
+    ])
+    func serverOfAnEarlierRevisionGetsAHandshake(status: Int, refusal: String) async throws {
+        let upstream = try ScriptedUpstream { request in
+            switch request.rpcMethod {
+            case "server/discover": .plain(status, refusal.replacing("ID", with: request.rpcID))
+            case "initialize":
+                request.result(#"{"protocolVersion":"2025-06-18","capabilities":{}}"#, session: "session-7")
+            case "notifications/initialized": .plain(202, "")
+            case "tools/list": request.result(Self.list)
+            default: request.result(Self.hello)
+            }
+        }
+        let harness = try Harness(try server(upstream))
+        await harness.servers.start()
+        #expect(harness.names == ["s_add"])
+        #expect(try await harness.call("s_add") == ("hello", false))
+        let requests = upstream.requests
+        #expect(
+            requests.map(\.rpcMethod)
+                == ["server/discover", "initialize", "notifications/initialized", "tools/list", "tools/call"])
+        #expect(requests[1]["MCP-Protocol-Version"] == nil && requests[1]["Mcp-Session-Id"] == nil)
+        #expect(requests[1].text.contains(#""protocolVersion":"2025-11-25""#))
+        for request in requests.dropFirst(2) {
+            #expect(request["MCP-Protocol-Version"] == "2025-06-18" && request["Mcp-Session-Id"] == "session-7")
+            #expect(!request.text.contains("_meta") && request["Mcp-Method"] == nil)
+        }
+    }
+
+    @Test func callAfterTheEndOfTheSessionBeginsAnother() async throws {
+        let upstream = try ScriptedUpstream { request in
+            switch request.rpcMethod {
+            case "server/discover": return .plain(400, "")
+            case "initialize":
+                return request.result(#"{"protocolVersion":"2025-11-25"}"#, session: "session-\(request.number)")
+            case "notifications/initialized": return .plain(202, "")
+            case "tools/list": return request.result(Self.list)
+            default:
+                return request["Mcp-Session-Id"] == "session-1" ? .plain(404, "gone") : request.result(Self.hello)
+            }
+        }
+        let harness = try Harness(try server(upstream))
+        await harness.servers.start()
+        #expect(try await harness.call("s_add") == ("hello", false))
+        #expect(upstream.requests.map(\.rpcMethod).filter { $0 == "tools/call" }.count == 2)
+    }
+
+    @Test func answerInAnEndlessStreamOfEventsIsTaken() async throws {
+        let upstream = try ScriptedUpstream { request in
+            let answer = #"{"jsonrpc":"2.0","id":\#(request.rpcID),"result":\#(Self.result(of: request.rpcMethod))}"#
+            return [
+                .head(200, [("Content-Type", "text/event-stream"), ("Transfer-Encoding", "chunked")]),
+                .chunk(": ping\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{}}\n\n"),
+                .chunk("event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":99,\"result\":{}}\n\ndata: "),
+                .chunk(answer), .chunk("\n\n"), .stall,
+            ]
+        }
+        let harness = try Harness(try server(upstream))
+        await harness.servers.start()
+        #expect(try await harness.call("s_add") == ("hello", false))
+    }
+
+    private static func result(of method: String) -> String {
+        ["server/discover": discovery, "tools/list": list][method] ?? hello
+    }
+
+    @Test(
+        arguments: [
+            (#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#, "a\nb", false),
+            (#"{"content":[],"structuredContent":{"t":1}}"#, #"{"t":1}"#, false),
+            (#"{"structuredContent":{"t":1}}"#, #"{"t":1}"#, false), (#"{"content":[]}"#, "", false),
+            (#"{"content":[{"type":"text","text":"no"}],"isError":true}"#, "Error: no", true),
+            (#"{"isError":true}"#, "Error: the tool has failed.", true),
+            (
+                #"{"content":[{"type":"image","data":"AAAA","mimeType":"image/png"}]}"#,
+                "(image of the type image/png, which is left out)", false
+            ),
+            (#"{"content":[{"type":"resource_link","uri":"file:///a"}]}"#, "file:///a", false),
+            (#"{"content":[{"type":"resource","resource":{"uri":"u","text":"t"}}]}"#, "t", false),
+            (#"{"content":[{"type":"resource","resource":{"uri":"u","blob":"AAAA"}}]}"#, "u", false),
+            (#"{"content":"text"}"#, "", false), (#"{"content":[7,null,{"type":7}]}"#, "", false),
+            (
+                #"{"resultType":"input_required"}"#,
+                "Error: the tool wants more than its arguments (input_required), which no person here can give.", true
+            ),
+        ] as [(String, String, Bool)])
+    func resultIsText(result: String, text: String, isError: Bool) async throws {
+        let upstream = try stateless(call: result)
+        let harness = try Harness(try server(upstream), upstream)
+        await harness.servers.start()
+        #expect(try await harness.call("s_add") == (text, isError))
+    }
+
+    @Test(
+        arguments: [
+            ([UpstreamStep].plain(500, "broken"), "Error: the server answered with status 500: broken."),
+            (.plain(302, ""), "Error: the server answered with status 302: ."),
+            (.plain(200, "[]"), "Error: the server answered without a message of the protocol."),
+            (
+                .plain(200, #"{"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"Unknown tool"}}"#),
+                "Error: the server refused it: Unknown tool."
+            ),
+            (
+                .plain(200, String(repeating: "x", count: MCPAnswer.maximumSize + 1)),
+                "Error: the answer has more than 4194304 bytes."
+            ), ([.stall], "Error: the server has not answered within 0.3 s."),
+        ] as [([UpstreamStep], String)])
+    func failureOfACallIsAResult(steps: [UpstreamStep], text: String) async throws {
+        let upstream = try ScriptedUpstream { request in
+            request.rpcMethod == "tools/call" ? steps : request.result(Self.result(of: request.rpcMethod))
+        }
+        let hangs = text.contains("0.3 s")
+        let harness = try Harness(try server(upstream, timeout: hangs ? .milliseconds(300) : .seconds(600)))
+        // A machine that stands still makes the short limit pass before the list has arrived.
+        while harness.names.isEmpty { await harness.servers.start() }
+        #expect(try await harness.call("s_add") == (text, true))
+    }
+
+    @Test func resultHasALimit() async throws {
+        let text = String(repeating: "x", count: 70_000)
+        let upstream = try stateless(call: #"{"content":[{"type":"text","text":"\#(text)"}]}"#)
+        let harness = try Harness(try server(upstream), upstream)
+        await harness.servers.start()
+        #expect(try await harness.call("s_add") == ("Error: the result has more than 65536 bytes.", true))
+    }
+
+    @Test func argumentsOfACallFitTheSchemaOfTheServer() async throws {
+        let list = #"{"tools":[{"name":"f","inputSchema":{"type":"object","required":["n"]}}]}"#
+        let upstream = try stateless(list: list)
+        let harness = try Harness(try server(upstream))
+        await harness.servers.start()
+        #expect(try await harness.call("s_f").isError)
+        #expect(!upstream.requests.map(\.rpcMethod).contains("tools/call"))
+    }
+
+    @Test func addressThatIsNotPublicIsNotAsked() async throws {
+        let upstream = try stateless()
+        var description = try server(upstream)
+        description.transport = .http(
+            MCPDescription.HTTPTransport(origin: try Origin(parsing: upstream.url), path: "/mcp"))
+        let harness = try Harness(description)
+        await harness.servers.start()
+        #expect(harness.names.isEmpty && harness.problems.count == 1 && upstream.connectionCount == 0)
+    }
+
+    // MARK: - Lists
+
+    @Test func toolsHaveNamesThatModelsAccept() async throws {
+        let (long, huge) = (String(repeating: "n", count: 63), String(repeating: "x", count: 1 << 20))
+        let list = #"""
+            {"tools":[{"name":"a.b/c","inputSchema":{"type":"object"}},{"name":"\#(long)","inputSchema":{"type":"object"}},
+            {"name":"taken","inputSchema":{"type":"object"}},{"name":"ä","inputSchema":{"type":"object"}},
+            {"name":"","inputSchema":{}},{"name":"x"},7,{"name":"bad","inputSchema":{"title":"\#(huge)"}},
+            {"name":"ok","title":"Title","inputSchema":{"type":"object"}}]}
+            """#
+        let upstream = try stateless(list: list)
+        let harness = try Harness(try server(upstream), upstream, taken: ["s_taken"])
+        await harness.servers.start()
+        #expect(harness.names == ["s_a_b_c", "s___", "s_ok"])
+        #expect(harness.problems.count == 3, "\(harness.problems)")
+        #expect(harness.servers.tools.last?.description == "Title")
+    }
+
+    @Test func operatorChoosesTheTools() async throws {
+        let upstream = try stateless(
+            list: #"{"tools":[{"name":"a","inputSchema":{}},{"name":"b","inputSchema":{}}]}"#)
+        var description = try server(upstream)
+        description.tools = ["b", "c"]
+        let harness = try Harness(description, upstream)
+        await harness.servers.start()
+        #expect(harness.names == ["s_b"] && harness.problems == ["c: the server has no such tool"])
+        #expect(try await harness.call("s_a").isError)
+    }
+
+    @Test func listHasPagesAndALimit() async throws {
+        let upstream = try ScriptedUpstream { request in
+            guard request.rpcMethod == "tools/list" else { return request.result(Self.result(of: request.rpcMethod)) }
+            let page =
+                #"{"tools":[{"name":"t\#(request.number)","inputSchema":{"type":"object"}}],"nextCursor":"next"}"#
+            return request.result(page)
+        }
+        let harness = try Harness(try server(upstream))
+        await harness.servers.start()
+        let lists = upstream.requests.filter { $0.rpcMethod == "tools/list" }
+        #expect(harness.names.count == 16 && lists.count == 16)
+        #expect(!lists[0].text.contains("cursor") && lists[1].text.contains(#""cursor":"next""#))
+    }
+
+    // MARK: - Programs
+
+    /// A program in sh(1) that answers as `answers` say: lines of a `case` of the message.
+    private func program(_ answers: String, start: String = "") throws -> MCPDescription {
+        let script = #"""
+            \#(start)
+            answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$id" "$1"; }
+            while IFS= read -r line; do
+                id=${line#*'"id":'}; id=${id%%,*}
+                case "$line" in
+                \#(answers)
+                *server/discover*) answer '\#(Self.discovery)' ;;
+                *tools/list*) answer '\#(Self.list)' ;;
+                *tools/call*) answer "{\"content\":[{\"type\":\"text\",\"text\":\"$$ $(env | cut -d= -f1 | sort | tr '\n' ' ')\"}]}" ;;
+                esac
+            done
+            """#
+        var description = MCPDescription(
+            name: "s",
+            transport: .program(MCPDescription.Program(arguments: ["/bin/sh", "-c", script], variables: ["SECRET=1"])))
+        description.terms.timeout = .seconds(600)
+        return description
+    }
+
+    @Test func programRunsUntilTheStop() async throws {
+        let harness = try Harness(try program(""))
+        await harness.servers.start()
+        #expect(harness.names == ["s_add"])
+        let first = try await harness.call("s_add").text
+        #expect(try await harness.call("s_add").text == first)
+        let words = first.split(separator: " ")
+        #expect(words.dropFirst().filter { $0 != "_" } == ["LC_ALL", "PATH", "PWD", "SECRET"])
+        let process = try #require(words.first.flatMap { pid_t($0) })
+        #expect(kill(process, 0) == 0)
+        await harness.servers.stop()
+        try eventually("the program is killed", isTrue: { kill(process, 0) != 0 })
+    }
+
+    @Test func callAfterTheEndOfTheProgramStartsAnother() async throws {
+        let harness = try Harness(try program(#"*tools/call*die*) echo 'I die' >&2; exit 3 ;;"#))
+        await harness.servers.start()
+        let first = try await harness.call("s_add").text
+        let end = try await harness.call("s_add", #"{"x":"die"}"#)
+        #expect(end.isError && end.text.contains("I die"), "\(end)")
+        let next = try await harness.call("s_add")
+        #expect(!next.isError && next.text.split(separator: " ").first != first.split(separator: " ").first)
+        await harness.servers.stop()
+    }
+
+    @Test func requestOfTheProgramIsAnswered() async throws {
+        let script = #"""
+            *tools/call*) echo '{"jsonrpc":"2.0","id":"p","method":"ping"}'; IFS= read -r pong
+                echo '{"jsonrpc":"2.0","id":8,"method":"roots/list"}'; IFS= read -r no
+                case "$pong$no" in *'"id":"p","result":{}'*'"id":8,"error":{"code":-32601'*) answer '\#(Self.hello)' ;; esac ;;
+            """#
+        let harness = try Harness(try program(script))
+        await harness.servers.start()
+        #expect(try await harness.call("s_add") == ("hello", false))
+        await harness.servers.stop()
+    }
+
+    @Test func callThatIsCancelledIsToldToTheProgram() async throws {
+        // The program answers the second call only after it has read that the first one is cancelled.
+        let script = #"""
+            *tools/call*wait*) waiting=$id; asked=1 ;;
+            *notifications/cancelled*) case "$line" in *'"requestId":'"$waiting"'}'*) cancelled=1 ;; esac ;;
+            *tools/call*) [ "$cancelled" ] && answer '\#(Self.hello)' ;;
+            """#
+        var description = try program(script)
+        description.terms.timeout = .milliseconds(500)
+        let harness = try Harness(description)
+        while harness.names.isEmpty { await harness.servers.start() }
+        #expect(
+            try await harness.call("s_add", #"{"x":"wait"}"#) == (
+                "Error: the server has not answered within 0.5 s.", true
+            ))
+        while try await harness.call("s_add") != ("hello", false) {}
+        await harness.servers.stop()
+    }
+
+    @Test(arguments: [
+        ("exit 1", "the program has"), ("echo wrong >&2; exit 1", "wrong"),
+        ("head -c 5000000 /dev/zero; sleep 3600", "message of more"),
+    ])
+    func programThatCannotBeUsedIsAProblem(start: String, problem: String) async throws {
+        let harness = try Harness(try program("", start: start))
+        await harness.servers.start()
+        #expect(harness.names.isEmpty)
+        #expect(harness.problems.contains { $0.contains(problem) }, "\(harness.problems)")
+        await harness.servers.stop()
+    }
+
+    @Test func programThatDoesNotExistIsAProblem() async throws {
+        let harness = try Harness(
+            MCPDescription(name: "s", transport: .program(MCPDescription.Program(arguments: ["/nonexistent"]))))
+        await harness.servers.start()
+        #expect(harness.problems.contains { $0.contains("/nonexistent") }, "\(harness.problems)")
+        await harness.servers.stop()
+    }
+
+    @Test func linesArriveInPieces() {
+        var lines = LineBuffer()
+        var found: [String] = []
+        for byte in Array("a\n\nbc\nd".utf8) {
+            lines.bytes.append(byte)
+            #expect(lines.forEach { found.append(String(decoding: $0, as: UTF8.self)) })
+        }
+        #expect(found == ["a", "bc"])
+        lines.bytes += Array("e\nf\n".utf8)
+        #expect(lines.forEach { found.append(String(decoding: $0, as: UTF8.self)) } && found == ["a", "bc", "de", "f"])
+    }
+}
+
+extension UpstreamRequest {
+    fileprivate var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The method of the message, or an empty text.
+    fileprivate var rpcMethod: String { (try? JSONSlice(body))?.last("method", .string)?.string ?? "" }
+
+    /// The id of the message.
+    fileprivate var rpcID: String {
+        (try? JSONSlice(body))?.last("id", .number).map { String(decoding: $0.bytes, as: UTF8.self) } ?? "null"
+    }
+
+    /// The answer with a result.
+    fileprivate func result(_ result: String, session: String? = nil) -> [UpstreamStep] {
+        .plain(
+            200, #"{"jsonrpc":"2.0","id":\#(rpcID),"result":\#(result)}"#,
+            fields: session.map { [("Mcp-Session-Id", $0)] } ?? [])
+    }
+}

@@ -239,6 +239,10 @@ def backup(run: Run) -> None:
     run.unittest("python3", "backup.test_backup")
 
 
+def tools(run: Run) -> None:
+    run.unittest("python3", "tools.test_mcp", env={"MCP_PYTHON": str(run.python("mcp")), "MCP_1_PYTHON": str(run.python("mcp-1"))})
+
+
 def attacks(run: Run) -> None:
     run.module("attacks", "--seconds 10 --readers 0", "")
 
@@ -281,6 +285,7 @@ CHECKS = [
     Check("chaos", "processes and PostgreSQL killed, stopped and replaced, connections cut, credentials revoked", chaos, time="1.5 / 7.5", lane="waits"),
     Check("monitoring", "the rules for alerts and the dashboard with a real Prometheus: each alert fires, each query has a value", monitoring, needs="build run tests prometheus", form="long", time="0.5", lane="waits"),
     Check("backup", "a dump and a base backup under load, restored and compared byte for byte", backup, form="long", time="0.5", lane="waits"),
+    Check("tools", "servers of tools of PyPI's packages for the Model Context Protocol", tools, form="long", time="0.5", lane="waits"),
     Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", lane="waits"),
     Check("page", "the web page in Chromium; its Markdown against cmark; the app of the tutorial", page, needs=PAGE, form="long", time="3", limit=2400, lane="waits"),
     Check("schemas", "the check of JSON Schemas against the official suite, and random schemas against Python's jsonschema", schemas, build="tests", time="0.3", lane="waits"),

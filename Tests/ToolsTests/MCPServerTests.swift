@@ -117,6 +117,9 @@ import Testing
             #expect(request["MCP-Protocol-Version"] == "2025-06-18" && request["Mcp-Session-Id"] == "session-7")
             #expect(!request.text.contains("_meta") && request["Mcp-Method"] == nil)
         }
+        await harness.servers.stop()
+        let end = try #require(upstream.requests.last)
+        #expect(end.method == "DELETE" && end["Mcp-Session-Id"] == "session-7")
     }
 
     @Test func callAfterTheEndOfTheSessionBeginsAnother() async throws {
@@ -316,8 +319,19 @@ import Testing
         try eventually("the program is killed", isTrue: { kill(process, 0) != 0 })
     }
 
-    @Test func callAfterTheEndOfTheProgramStartsAnother() async throws {
-        let harness = try Harness(try program(#"*tools/call*die*) echo 'I die' >&2; exit 3 ;;"#))
+    @Test(arguments: [
+        "",
+        #"""
+        *server/discover*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
+        *'"initialize"'*) ready=1; answer '{"protocolVersion":"2025-11-25"}' ;;
+        *tools/*) [ "$ready" ] || printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32602,"message":"early"}}\n' "$id"
+            case "$line" in *tools/list*) answer "$list" ;; *) answer "{\"content\":[{\"type\":\"text\",\"text\":\"$$\"}]}" ;; esac ;;
+        """#,
+    ])
+    func callAfterTheEndOfTheProgramStartsAnother(handshake: String) async throws {
+        let harness = try Harness(
+            try program(
+                #"*tools/call*die*) echo 'I die' >&2; exit 3 ;;"# + "\n" + handshake, start: "list='\(Self.list)'"))
         await harness.servers.start()
         let first = try await harness.call("s_add").text
         let end = try await harness.call("s_add", #"{"x":"die"}"#)

@@ -2,7 +2,7 @@ import ChatterdBasics
 
 /// The way to a server. Confined to the shard of its server.
 protocol MCPChannel: AnyObject {
-    /// Counts the connections so far. Another number means that the server has to begin again.
+    /// The number of the connection that the next request has. Another one than before means that it begins anew.
     var generation: Int { get }
 
     /// Sends a request, and returns the result of its answer. The cancellation of the task ends it.
@@ -11,6 +11,6 @@ protocol MCPChannel: AnyObject {
     /// Sends a notification. Nothing tells whether it arrives.
     func notify(_ message: [UInt8], _ revision: MCPRevision) async
 
-    /// Ends the connection.
-    func close()
+    /// Ends the connection, and tells the server.
+    func close() async
 }

@@ -13,6 +13,8 @@ final class MCPHTTPChannel: MCPChannel {
     /// What the server has called the session; `nil` if it has none.
     private var session: FieldValue?
     private(set) var generation = 0
+    /// That of the last message.
+    private var revision: MCPRevision?
 
     init(_ transport: MCPDescription.HTTPTransport, on shard: Shard) {
         self.transport = transport
@@ -24,6 +26,7 @@ final class MCPHTTPChannel: MCPChannel {
     }
 
     func result(of request: MCPRequest, within limit: Duration) async -> Result<JSONSlice, MCPFailure> {
+        revision = request.revision
         let isFirst = request.method == "initialize"
         if isFirst { session = nil }
         let reader = MCPEventReader(id: request.id)
@@ -54,7 +57,8 @@ final class MCPHTTPChannel: MCPChannel {
             ? reader.answer : await LongWork.run(on: body.count) { MCPAnswer.read(body.array) }
         // Refusals of the stateless revision have a message, and a status that says the same.
         if case .answer(_, let result) = answer { return result }
-        if status == 404, session != nil {
+        // Some servers answer 400 where the protocol has 404.
+        if status == 404 || status == 400, session != nil {
             session = nil
             generation += 1
             return .failure(.sessionEnded)
@@ -72,7 +76,13 @@ final class MCPHTTPChannel: MCPChannel {
             client: client, on: shard, upTo: MCPAnswer.maximumSize, within: .seconds(5))
     }
 
-    func close() {}
+    func close() async {
+        guard session != nil, case .handshake? = revision else { return }
+        _ = await CollectedExchange.run(
+            OutgoingRequest(.delete, transport.path, fields: fields(revision)), to: transport.origin, client: client,
+            on: shard, upTo: MCPAnswer.maximumSize, within: .seconds(1))
+        session = nil
+    }
 
     private func fields(for request: MCPRequest? = nil, _ revision: MCPRevision?) -> Fields {
         var fields = transport.fields

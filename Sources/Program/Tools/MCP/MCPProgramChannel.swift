@@ -11,7 +11,10 @@ final class MCPProgramChannel: MCPChannel {
     private let program: MCPDescription.Program
     private let shard: Shard
     private var run: MCPProgramRun?
-    private(set) var generation = 0
+    private var runs = 0
+
+    /// The number of the run, or of the next one if it has ended.
+    var generation: Int { run?.hasEnded ?? true ? runs + 1 : runs }
 
     init(_ program: MCPDescription.Program, on shard: Shard) {
         self.program = program
@@ -39,7 +42,7 @@ final class MCPProgramChannel: MCPChannel {
     /// The run of the program; a new one if there is none, or if it has ended.
     private func current() -> MCPProgramRun {
         if let run, !run.hasEnded { return run }
-        generation += 1
+        runs += 1
         let next = MCPProgramRun(program)
         run = next
         return next

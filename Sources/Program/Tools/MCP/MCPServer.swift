@@ -35,8 +35,8 @@ final class MCPServer {
     }
 
     /// Ends the connection.
-    func close() {
-        channel.close()
+    func close() async {
+        await channel.close()
     }
 
     // MARK: - Tools
@@ -115,12 +115,13 @@ final class MCPServer {
 
     private func begin() async -> Result<MCPRevision, MCPFailure> {
         defer { connecting = nil }
+        let generation = channel.generation
         let revision: MCPRevision
         switch await negotiate() {
         case .success(let agreed): revision = agreed
         case .failure(let failure): return .failure(failure)
         }
-        connection = (revision, channel.generation)
+        connection = (revision, generation)
         return .success(revision)
     }
 

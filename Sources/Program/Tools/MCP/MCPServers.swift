@@ -90,7 +90,9 @@ public final class MCPServers: Sendable {
         guard !servers.isEmpty else { return }
         await withTaskExecutorPreference(shard) { @concurrent [self] in
             schedule.value.timers = []
-            for server in servers { server.value.close() }
+            await withTaskGroup { group in
+                for server in servers { group.addTask { await server.value.close() } }
+            }
         }
     }
 

@@ -87,6 +87,18 @@ struct ResponseRequestTests {
         #expect(try request(#""background":true"#).isBackground)
     }
 
+    @Test func serverOfToolsIsNamed() throws {
+        let tool = #"{"type":"mcp","server_label":"s","require_approval":"never""#
+        let servers = try request(
+            #""tools":[\#(tool)},\#(tool),"allowed_tools":{"tool_names":["a"]}},"#
+                + #"\#(tool),"server_url":"https://s/","allowed_tools":["b","c"],"headers":{"A":"b"}}]"#)
+        #expect(servers.toolServers.map(\.label) == ["s", "s", "s"])
+        #expect(servers.toolServers.map(\.tools) == [nil, ["a"], ["b", "c"]])
+        #expect(servers.toolServers.map(\.url) == [nil, nil, "https://s/"])
+        #expect(servers.ignored.paths == ["tools[].headers"])
+        #expect(try request(#""tools":[\#(tool)}],"tool_choice":"none""#).toolServers.isEmpty)
+    }
+
     @Test(arguments: [
         (#""input":[]"#, "input"), (#""input":7"#, "input"), (#""tools":[]"#, "input"),
         (#""input":[{"type":"item_reference","id":"x"}]"#, "input[0].type"),
@@ -101,6 +113,16 @@ struct ResponseRequestTests {
             "tool_choice.name"
         ),
         (#""input":"a","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}"#, "tool_choice.type"),
+        (#""input":"a","tools":[{"type":"mcp","require_approval":"never"}]"#, "tools[0].server_label"),
+        (#""input":"a","tools":[{"type":"mcp","server_label":"s"}]"#, "tools[0].require_approval"),
+        (
+            #""input":"a","tools":[{"type":"mcp","server_label":"s","require_approval":{"never":{"tool_names":["x"]}}}]"#,
+            "tools[0].require_approval"
+        ),
+        (
+            #""input":"a","tools":[{"type":"mcp","server_label":"s","require_approval":"never","allowed_tools":7}]"#,
+            "tools[0].allowed_tools"
+        ),
         (#""input":"a","include":["message.output_text.logprobs"]"#, "include[0]"),
         (#""input":"a","store":false,"background":true"#, "background"),
         (#""input":"a","store":false,"conversation":"c""#, "conversation"),

@@ -37,6 +37,20 @@ public final class ResidentTools: ToolRunner {
         (declared + (servers?.tools ?? [])).filter { $0.terms.permit(app) }.map(\.offer)
     }
 
+    /// The tools of a server that speaks the Model Context Protocol, as a model gets them.
+    ///
+    /// - Parameters:
+    ///   - url: the one by which the client knows the server; `nil` if it does not say.
+    ///   - names: the tools that the client wants, as the server names them; `nil` for all.
+    /// - Returns: `nil` if no such server is declared, or the app may not use it.
+    public func offers(to app: String, of server: String, at url: String?, only names: [String]?) -> [ServerTool]? {
+        guard let servers, servers.has(server, at: url, for: app) else { return nil }
+        return servers.tools.filter { tool in
+            guard case .mcp(let action) = tool.action, action.name == server else { return false }
+            return names?.contains(action.tool) ?? true
+        }.map(\.offer)
+    }
+
     public func isOffered(_ name: String, to app: String) -> Bool { tool(name)?.terms.permit(app) ?? false }
 
     public func isIdempotent(_ name: String) -> Bool { tool(name)?.terms.isIdempotent ?? false }

@@ -9,6 +9,8 @@ import os
 import pathlib
 import subprocess
 
+import openai
+
 from harness.chatterd import PROGRAM, Server
 from harness.client import events, stream
 from harness.machine import TIMEOUT
@@ -97,6 +99,33 @@ class MCPTest(ReplyTestCase):
         self.server.kill()
         self.eventually(lambda: not any(os.path.exists(f"/proc/{process}") for process in processes))
         self.server.restart()
+
+    def test_response_has_tools_of_a_server(self):
+        client = openai.OpenAI(base_url=f"{self.url}/v1", api_key="none")
+        for package, server in self.servers.items():
+            with self.subTest(package):
+                tool = {"type": "mcp", "server_label": f"{package}_http", "server_url": f"http://127.0.0.1:{server.port}/mcp",
+                        "allowed_tools": ["add"], "require_approval": "never"}
+                asked = {"model": "m", "input": f'{package}_http_add {{"a": 40, "b": 2}}', "tools": [tool]}
+                response = client.responses.create(**asked)
+                self.assertRegex(response.output_text, "^42 by ")
+                self.assertEqual(response.tools[0].server_label, f"{package}_http")
+                with client.responses.create(**asked, stream=True) as events:
+                    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+                self.assertRegex(text, "^42 by ")
+                names = [tool["function"]["name"] for tool in self.model.exchanges[-1].request["tools"]]
+                self.assertEqual(names, [f"{package}_http_add"])
+
+    def test_response_cannot_name_another_server(self):
+        client = openai.OpenAI(base_url=f"{self.url}/v1", api_key="none")
+        declared = {"type": "mcp", "server_label": "mcp_http", "require_approval": "never"}
+        url = f"http://127.0.0.1:{self.servers['mcp'].port}/mcp"
+        for change in ({"server_label": "other"}, {"server_url": "http://127.0.0.1:9/mcp"}, {"server_url": url + "2"},
+                       {"require_approval": "always"}, {"server_label": "mcp_program", "server_url": url}):
+            with self.subTest(change), self.assertRaises(openai.BadRequestError) as refused:
+                client.responses.create(model="m", input="mcp_http_add", tools=[declared | change])
+            self.assertIn("tools[0].", refused.exception.message)
+        self.assertEqual(self.model.exchanges, [])
 
     def test_list_of_the_command_has_all_tools(self):
         environment = {"PATH": os.environ["PATH"], "CHATTERD_TOOLS": self.tools}

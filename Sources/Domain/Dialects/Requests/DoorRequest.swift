@@ -29,6 +29,9 @@ public struct DoorRequest: Sendable {
     /// Whether the reply continues without its client, which gets an answer at once.
     public var isBackground = false
 
+    /// The servers of tools whose tools the model gets.
+    public var toolServers: [RequestedToolServer] = []
+
     /// The answer of a request that only loads a model, as a member of JSON, for a model without an Ollama; `nil` for other requests.
     public var loadAnswer: String?
 

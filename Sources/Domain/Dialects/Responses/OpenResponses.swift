@@ -53,7 +53,7 @@ struct OpenResponses: ChatTranslator {
             .translated(
                 "`auto`: the oldest turns that do not fit are left out; `disabled`: a request that does not fit is "
                     + "refused; default `auto`")),
-        DoorField("max_tool_calls", .ignored("chatterd runs no tools.")),
+        DoorField("max_tool_calls", .ignored("CHATTERD_TOOL_ROUNDS limits the calls.")),
         DoorField("client_metadata", .ignored("no model server reads it.")),
         DoorField("top_logprobs", .refused("answers have no probabilities here."), harmless: ["0"]),
         DoorField("prompt", .refused("chatterd stores no prompts: send instructions and input.")),
@@ -96,6 +96,7 @@ struct OpenResponses: ChatTranslator {
         request.isBackground = isBackground
         request.continuation = continuation
         request.repeated = repeated.json
+        request.toolServers = tools.servers
         return request
     }
 

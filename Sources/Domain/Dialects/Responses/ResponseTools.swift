@@ -28,6 +28,8 @@ struct ResponseTools {
     private(set) var repeatedChoice: [UInt8] = Array(#""auto""#.utf8)
     /// The tools by their names for a model.
     private(set) var table = ToolTable()
+    /// The servers whose tools the model gets.
+    private(set) var servers: [RequestedToolServer] = []
     /// The tools for the model server, with their names there.
     private var tools: [(name: String, namespace: String?, json: [UInt8])] = []
     /// Whether tools of the input are added, which the request may have already.
@@ -44,7 +46,7 @@ struct ResponseTools {
         repeated = Self.array(list)
         if let value = members["tool_choice"] { try choose(value) }
         let isEmpty = members["tools"]?.elements(atMost: ToolTable.maximumTools)?.isEmpty ?? true
-        if tools.isEmpty, choice != nil, !isEmpty || additions > 0 {
+        if tools.isEmpty, servers.isEmpty, choice != nil, !isEmpty || additions > 0 {
             throw .unsupported("tool_choice", "no model can call one of these tools here.")
         }
     }
@@ -123,8 +125,9 @@ struct ResponseTools {
         switch try tool.string("type", in: path + ".") {
         case "function": return try add(function: tool, in: path + ".", of: namespace, ignored: &ignored)
         case "custom": return try add(custom: tool, in: path + ".", of: namespace, ignored: &ignored)
+        case "mcp" where namespace == nil: return try add(server: tool, in: path + ".", ignored: &ignored)
         default:
-            try ignored.add(path, "chatterd runs no tools: use function or custom.")
+            try ignored.add(path, "chatterd has no such tool: use function, custom or mcp.")
             return nil
         }
     }
@@ -177,6 +180,42 @@ struct ResponseTools {
         }
     }
 
+    /// Adds the tools of a server.
+    ///
+    /// - Throws: `invalidRequest` also if the client wants to be asked before calls: no door can ask.
+    private mutating func add(
+        server tool: DoorMembers, in path: String, ignored: inout IgnoredMembers
+    ) throws(RelayError) -> [UInt8] {
+        try tool.ignore(allBut: Self.serverMembers, in: path, as: &ignored)
+        guard let label = try tool.string("server_label", in: path) else {
+            throw .invalid("\(path)server_label is missing.", "\(path)server_label")
+        }
+        guard tool["require_approval"]?.string == "never" else {
+            throw .unsupported("\(path)require_approval", "chatterd cannot ask here before a call: use \"never\".")
+        }
+        var names: [String]?
+        if let list = tool["allowed_tools"] {
+            let list = list.kind == .object ? list.last("tool_names", .array) : list
+            guard let elements = list?.elements(atMost: ToolTable.maximumTools) else {
+                throw .wrongType("\(path)allowed_tools", "an array of names")
+            }
+            names = elements.compactMap(\.string)
+        }
+        let url = try tool.string("server_url", in: path)
+        servers.append(RequestedToolServer(label: label, url: url, tools: names, path: "\(path)server_label"))
+        return Self.object { json in
+            json.member("type", "mcp")
+            json.member("server_label", label)
+            json.member("server_url", orNull: url)
+            json.name("allowed_tools")
+            if let allowed = tool["allowed_tools"] { json.raw(allowed.bytes.span) } else { json.null() }
+            json.member("require_approval", "never")
+        }
+    }
+
+    private static let serverMembers: Set<String> = [
+        "type", "server_label", "server_url", "server_description", "allowed_tools", "require_approval",
+    ]
     private static let additionMembers: Set<String> = ["type", "id", "status", "role", "tools"]
     private static let namespaceMembers: Set<String> = ["type", "name", "description", "tools"]
     private static let customMembers: Set<String> = ["type", "name", "description", "format"]
@@ -276,15 +315,15 @@ struct ResponseTools {
         switch mode {
         case "auto": break
         case "required": choice = Array(#""required""#.utf8)
-        case "none": tools = []
+        case "none": (tools, servers) = ([], [])
         default: throw .unsupported(path, "use none, auto or required.")
         }
     }
 
     /// Adds the members for the model server. A choice means nothing without tools.
     func add(to draft: inout RequestDraft) {
-        guard !tools.isEmpty else { return }
-        draft.pass("tools", Self.array(tools.map(\.json)))
+        guard !tools.isEmpty || !servers.isEmpty else { return }
+        if !tools.isEmpty { draft.pass("tools", Self.array(tools.map(\.json))) }
         if let choice { draft.pass("tool_choice", choice) }
     }
 }

@@ -6,6 +6,7 @@ import ChatterdHTTPServer
 import ChatterdIdentity
 import ChatterdRelay
 import ChatterdSockets
+import ChatterdTools
 
 /// A request of a door on its way to its answer. Confined to its shard.
 ///
@@ -54,7 +55,23 @@ final class DoorExchange {
     func accept() async throws(RelayError) -> AcceptedPrompt {
         let conversation =
             if let known = place.conversation { known } else { try statelessConversation() }
+        try offerTools(to: conversation.owner.app)
         return try await services.chat.accept(asked.chat, in: conversation, key: key, meter: principal.meter)
+    }
+
+    /// Offers the tools of the servers that the request names to the model.
+    ///
+    /// - Throws: `invalidRequest` for a server that the operator has not declared.
+    private func offerTools(to app: String) throws(RelayError) {
+        var offers: [ServerTool] = []
+        for server in asked.toolServers {
+            guard let tools = services.tools.offers(to: app, of: server.label, at: server.url, only: server.tools)
+            else {
+                throw server.unknown
+            }
+            offers += tools.filter { tool in !offers.contains { $0.name == tool.name } }
+        }
+        asked.chat.offer(offers)
     }
 
     private func statelessConversation() throws(RelayError) -> ConversationKey {

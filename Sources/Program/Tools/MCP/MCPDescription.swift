@@ -25,6 +25,13 @@ public struct MCPDescription: Sendable {
             self.fields = fields
             self.allowsPrivate = allowsPrivate
         }
+
+        /// Whether a text is the URL of the server.
+        func isAt(_ url: String) -> Bool {
+            guard let template = try? URLTemplate(parsing: url.hasSuffix("/") ? url : url + "/") else { return false }
+            let (path, own) = (template.fixedPath, self.path.hasSuffix("/") ? self.path : self.path + "/")
+            return template.names.isEmpty && template.origin == origin && path == own
+        }
     }
 
     /// A program.

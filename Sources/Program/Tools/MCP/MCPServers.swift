@@ -40,6 +40,7 @@ public final class MCPServers: Sendable {
         }
     }
 
+    private let descriptions: [MCPDescription]
     private let shard: Shard
     private let servers: [Confined<MCPServer>]
     private let known: Lock<Known>
@@ -57,6 +58,7 @@ public final class MCPServers: Sendable {
         _ descriptions: [MCPDescription], taken: [String], on shard: Shard,
         report: @escaping @Sendable (Report) -> Void
     ) {
+        self.descriptions = descriptions
         self.shard = shard
         self.taken = taken
         self.report = report
@@ -98,6 +100,16 @@ public final class MCPServers: Sendable {
 
     /// The tools of the servers at present.
     public var tools: [ToolDescription] { known.withLock { $0.merged } }
+
+    /// Whether a server is declared for an app.
+    func has(_ name: String, at url: String?, for app: String) -> Bool {
+        descriptions.contains { server in
+            guard server.name == name, server.terms.permit(app) else { return false }
+            guard let url else { return true }
+            guard case .http(let transport) = server.transport else { return false }
+            return transport.isAt(url)
+        }
+    }
 
     /// The tool that has a name.
     func tool(_ name: String) -> ToolDescription? {

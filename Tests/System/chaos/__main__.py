@@ -12,6 +12,11 @@ once in one key, often with the same first words: their requests carry the whole
 follow, with store: false too. The model server must get exactly the messages of the client, each answer must end the stored
 branch of its chat, and nothing may be stored or listed against store: false.
 
+A quarter of the clients have prompts at /llmtools, whose model calls tools of the server in one to three rounds. The server of the
+tools records each start of a call; some calls are slow, some fail, and some connections break. A call runs once, unless its tool is
+idempotent: then it may run again with its key. Each call that has started must be a step of its row, each result there must be one
+that the tool has given, and the model must read the steps as they are stored, in their round and with later prompts.
+
 Every request needs a credential (CHATTERD_ACCESS=keys): keys of two apps, and client tokens, sessions and signed links of their
 people. Some expire after seconds, and some are revoked while replies are read: then their streams must end, every process must
 refuse them and never accept them again, and the next credential must continue the reply. Intruders ask for the replies and

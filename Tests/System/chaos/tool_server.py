@@ -126,7 +126,7 @@ class ToolServer(ModelServer):
     async def _answer(self, start: Start, exchange: ModelExchange) -> None:
         chance = random.Random(f"{self._seed}/{start.call}/{start.number}")
         outcome = chance.choices(tuple(OUTCOMES), tuple(OUTCOMES.values()))[0]
-        seconds = chance.choices((0.0, chance.uniform(0.02, 0.4), chance.uniform(0.5, self._longest)), (50, 30, 20))[0]
+        seconds = chance.choices((0.0, chance.uniform(0.02, 0.4), chance.uniform(0.5, self._longest)), (40, 20, 40))[0]
         said = f"[{start.tool} {start.call} {start.number}] " + " ".join(chance.choices(WORDS, k=chance.randint(0, 20)))
         if outcome in ("long", "too long"):
             said += "…" * (chance.randint(2_000, 8_000) if outcome == "long" else LIMIT)

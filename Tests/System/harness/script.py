@@ -129,7 +129,7 @@ def _round(script: Script, number: int, round: int, chance: random.Random) -> li
         said += [Line(text=" ".join(chance.choices(WORDS, k=script.words)) + " ") for _ in range(chance.randint(0, 4))]
     calls: list[object] = []
     for index in range(chance.randint(1, 3)):
-        name = NO_TOOL if chance.random() < 0.03 else chance.choice(TOOLS)
+        name = NO_TOOL if chance.random() < 0.03 else chance.choices(TOOLS, (1, 1, 2))[0]
         n = MISFIT if chance.random() < 0.03 else chance.randint(0, 99)
         arguments = {"call": f"{script.token}.{number}.{round}.{index}", "word": chance.choice(WORDS), "n": n}
         id = {"id": f"call_{number}_{index}"} if script.seed % 2 else {}

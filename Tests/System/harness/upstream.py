@@ -97,6 +97,9 @@ class Upstream(ModelServer):
         """Sends the answer of the script."""
         said, ending = answer(script, call.number, call.rounds), script.ending_of(call.rounds)
         stop = len(said) if ending == "complete" else random.Random(script.seed).randrange(len(said))
+        if ending == "fail-silent":
+            # chatterd waits much longer for a first line than for another one.
+            stop = max(1, stop)
         if ending in ("fail-status", "fail-missing"):
             status, text = (500, "scripted failure") if ending == "fail-status" else (404, "model not found, as scripted")
             await exchange.answer(json.dumps({"error": text}), status)

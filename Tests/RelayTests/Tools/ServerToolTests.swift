@@ -118,6 +118,19 @@ import Testing
         #expect(try relay.answer().prompts.last == "tool: Error: there is no tool of this name. The tools are f, d.")
         try relay.complete("ok")
         #expect(post.isComplete)
+        #expect(steps(relay, post) == ["x failed Error: there is no tool of this name. The tools are f, d."])
+    }
+
+    @Test func resultOfACallThatMayNotRunIsStoredBeforeTheModelReadsIt() throws {
+        let relay = TestRelay()
+        relay.store.faults[.storeSteps] = [.unavailable]
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
+        try call(relay, "x", saying: "Wait. ")
+        #expect(relay.model.generations.count == 1)
+        relay.clock.advance(by: .seconds(5))
+        #expect(relay.model.generations.count == 2 && steps(relay, post).count == 1)
+        let other = takeOver(relay)
+        #expect(try other.answer().prompts.prefix(2) == ["user: Hi", "assistant: Wait. "])
     }
 
     @Test func manyCallsHaveALimit() throws {

@@ -12,6 +12,11 @@ once in one key, often with the same first words: their requests carry the whole
 follow, with store: false too. The model server must get exactly the messages of the client, each answer must end the stored
 branch of its chat, and nothing may be stored or listed against store: false.
 
+A quarter of the clients have prompts at /llmtools, whose model calls tools of the server in one to three rounds. The server of the
+tools records each start of a call; some calls are slow, some fail, and some connections break. A call runs once, unless its tool is
+idempotent: then it may run again with its key. Each call that has started must be a step of its row, each result there must be one
+that the tool has given, and the model must read the steps as they are stored, in their round and with later prompts.
+
 Every request needs a credential (CHATTERD_ACCESS=keys): keys of two apps, and client tokens, sessions and signed links of their
 people. Some expire after seconds, and some are revoked while replies are read: then their streams must end, every process must
 refuse them and never accept them again, and the next credential must continue the reply. Intruders ask for the replies and
@@ -48,6 +53,9 @@ from chaos.door_client import DoorClient
 from chaos.failure_injector import FailureInjector
 from chaos.intruder import Intruder
 from chaos.run_state import RunState
+from chaos.tool_checks import STATES
+from chaos.tool_client import ToolClient
+from chaos.tool_server import ToolServer
 from harness.cluster import Cluster
 from harness.cutting_proxy import CuttingProxy, Cut
 from harness.machine import TIMEOUT, end_with_us, raise_file_limit, run_program, say
@@ -65,13 +73,14 @@ SELECT (SELECT count(*) FROM chatterd_journal) AS "journal rows left",
 """Rows that must be gone at the end. Rows of dead processes are removed after a minute: a run that does not wait for that looks
 for older rows."""
 TABLE = [
-    "prompts", "prompts of the doors", "in one piece", "in the background", "with store: false", "branches", "regenerates",
+    "prompts", "prompts of the doors", "prompts with tools", "in one piece", "in the background", "with store: false", "branches", "regenerates",
     "replies complete", "replies failed", "replies cancelled", "replies interrupted",
     "bytes read", "cuts", "stalls", "resumes", "responses continued", "retries", "resets", "readings refused", "stops", "conversations deleted",
     "keys and tokens made", "sessions and links made", "revocations", "streams ended by a revocation", "requests refused as revoked",
     "requests refused as expired", "requests with ended credentials", "requests for what others own",
     "kills of chatterd", "restarts of chatterd", "freezes of chatterd", "kills of PostgreSQL", "freezes of PostgreSQL", "failovers",
-    "lost with a primary", "upstream calls", "upstream aborts", "status 503", "pauses of this program",
+    "lost with a primary", "upstream calls", "upstream aborts", "calls of tools", "calls of tools again",
+    *(f"steps {state}" for state in STATES), "status 503", "pauses of this program",
 ]
 NONE_OF = [
     "lost prompts", "doubled prompts", "lost replies", "unfinished replies", "bytes lost or doubled", "wrong answers", "false ends",
@@ -79,7 +88,7 @@ NONE_OF = [
     "stored against the request", "listed, and not stored", "turns out of order", "doubled calls", "dishonest ends", "leases left",
     "journal rows left", "signals left", "answers left at the model server", "foreign answers", "ended credentials accepted",
     "valid credentials refused", "revocations without effect", "bytes after a revocation",
-    "broken messages",
+    "broken messages", "calls run twice", "lost steps", "wrong results", "wrong steps",
 ]
 BROKEN_MESSAGES = re.compile(
     r"invalid frontend message type|invalid byte sequence|insufficient data left in message|invalid message format"
@@ -96,14 +105,15 @@ class Run:
     def __init__(self, options: argparse.Namespace, scratch: str) -> None:
         self.options, self.scratch = options, scratch
         self.record = Record()
-        self.upstream = Upstream(self.record)
+        self.tools = ToolServer(self.record, options.seed, longest=2 if options.short else 5)
+        self.upstream = Upstream(self.record, self.tools.read)
         self.state = RunState(self.record, self.upstream, options.seed, options.short)
         self.access = Access(self.state, options.standby == "async")
         self.cluster = PooledCluster(scratch, options.pgbouncer) if options.pgbouncer else Cluster(scratch, options.standby)
         self.servers: list[Process] = []
         self.attackers: list[subprocess.Popen] = []
         self.chat_clients: list[ChatClient] = []
-        self.checks = Checks(self.state, self.upstream, self.cluster)
+        self.checks = Checks(self.state, self.upstream, self.tools, self.cluster)
         self._numbers = iter(range(1 << 30))
 
     async def run(self) -> None:
@@ -130,10 +140,11 @@ class Run:
         return random.Random(f"{self.options.seed}/{name}")
 
     async def _start(self) -> None:
-        await asyncio.gather(self.upstream.start(), self.cluster.make())
+        await asyncio.gather(self.upstream.start(), self.tools.start(), self.cluster.make())
         # The context is stated, so that chatterd does not mistake an empty answer for a conversation that is too long.
         upstreams = [{"name": "scripted", "kind": "ollama", "url": self.upstream.url, "context": 1_000_000}]
-        settings = {"CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_ACCESS": "keys", "CHATTERD_ADMIN_TOKEN": ADMIN_TOKEN}
+        settings = {"CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_TOOLS": self.tools.declarations,
+                    "CHATTERD_ACCESS": "keys", "CHATTERD_ADMIN_TOKEN": ADMIN_TOKEN}
         for slot in range(3):
             server = Process(slot, self.options.program, self.scratch, self.cluster.conninfo, self.record, **settings)
             server.start()
@@ -183,7 +194,7 @@ class Run:
             number = next(self._numbers)
             try:
                 # Half of the clients speak the APIs of the front doors.
-                client = (Client, ChatClient, DoorClient, Client)[number % 4](self.state, self.access, number)
+                client = (Client, ChatClient, DoorClient, ToolClient)[number % 4](self.state, self.access, number)
                 if isinstance(client, ChatClient):
                     self.chat_clients.append(client)
                 await client.run()
@@ -280,6 +291,8 @@ class Run:
         lines = [f"  {prompt}" if prompt else "", "  what happened:"]
         lines += [f"    {note}" for note in self.record.notes(token)]
         lines += ["  upstream:"] + [f"    {call}" for call in self.upstream.calls.get(token, [])]
+        starts = [start for starts in self.tools.starts.values() for start in starts if start.token == token]
+        lines += ["  calls of tools:"] * bool(starts) + [f"    {start}" for start in starts]
         lines += ["  rows of the conversation:", self.checks.rows_of(token)]
         return "\n".join(lines)
 

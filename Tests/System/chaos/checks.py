@@ -10,6 +10,8 @@ from typing import Any, AsyncIterator
 from chaos.chat_checks import ChatChecks
 from chaos.rows import FAILED, FINAL, Conversation, Row
 from chaos.run_state import Delivery, Prompt, Reply, RunState
+from chaos.tool_checks import ToolChecks
+from chaos.tool_server import ToolServer
 from harness.cluster import Cluster
 from harness.ledger import Seal
 from harness.processes import FAILOVERS, RESCUES
@@ -17,11 +19,12 @@ from harness.record import Record
 from harness.script import answer, canonical, whole
 from harness.upstream import Upstream
 
+
 class Checks:
     """The checks after the run; violations go to the record."""
 
-    def __init__(self, state: RunState, upstream: Upstream, cluster: Cluster) -> None:
-        self._state, self._upstream, self._cluster = state, upstream, cluster
+    def __init__(self, state: RunState, upstream: Upstream, tools: ToolServer, cluster: Cluster) -> None:
+        self._state, self._upstream, self._tools, self._cluster = state, upstream, tools, cluster
         self._record: Record = state.record
         self._row: dict[str, str] = {}  # by token, for reports
         self._lost: dict[str, list[Row]] = {}  # by appID: rows of a primary that died
@@ -37,9 +40,11 @@ class Checks:
             if not prompt.is_of_chats:
                 prompts.setdefault(prompt.appid, []).append(prompt)
         chats = ChatChecks(self._state, self._upstream)
+        steps = ToolChecks(self._state, self._tools)
         unseen = set(self._lost)
         async for appid, conversation in self._conversations():
             chats.add(appid, conversation)
+            steps.add(conversation)
             self._check(appid, conversation, prompts.pop(appid, []))
             unseen.discard(appid)
             if appid in self._damaged:
@@ -49,6 +54,7 @@ class Checks:
         for appid in unseen:
             chats.excuse(Conversation([]), Conversation(self._lost[appid]))
         chats.run(self._delivery_fault)
+        steps.run({row.id for rows in self._lost.values() for row in rows if row.state not in FINAL}, self._damaged)
         await self._check_deleted()
         for text in self._upstream.strange:
             self._record.violation("strange upstream calls", "", text)
@@ -119,6 +125,8 @@ class Checks:
             if now is None or row.state in FINAL and (row.state, row.parts) != (now.state, now.parts):
                 return True
             if (row.attempt or 1) > (now.attempt or 1):
+                return True
+            if len(row.rounds) > len(now.rounds) or not all(one.is_kept_in(later) for one, later in zip(row.rounds, now.rounds)):
                 return True
         return False
 
@@ -208,16 +216,23 @@ class Checks:
             self._check_wholes(prompt, reply, stored)
 
     def _check_text(self, prompt: Prompt, row: Row) -> None:
-        """Checks that the stored text comes from one answer of the model server."""
+        """Checks that the stored text comes from one answer of the model server, and that of each round from one for that round."""
         calls = self._upstream.calls.get(prompt.token, [])
-        for call in calls:
-            said = whole(answer(prompt.script, call.number))
-            if row.state == "complete" and row.parts == said:
+        rounds = range(len(row.rounds))
+        answers = {number: [whole(answer(prompt.script, call.number, number)) for call in calls if call.rounds == number]
+                   for number in (*rounds, len(rounds))}
+        if not all(row.rounds[number].parts in answers[number] for number in rounds):
+            self._record.violation("wrong answers", prompt.token, f"a round is in none of {len(calls)} answers: {row}")
+            return
+        before = row.said
+        # The calls of a round are no part of the reply. It may have ended before the next answer.
+        is_last = len(rounds) == prompt.script.rounds
+        for text, thinking, called in [*answers[len(rounds)], (b"", b"", b"")]:
+            said = (before[0] + text, before[1] + thinking, called if is_last else b"")
+            if row.state == "complete" and is_last and row.parts == said and (text, thinking, called) in answers[len(rounds)]:
                 return
             if row.state != "complete" and all(part.startswith(stored) for part, stored in zip(said, row.parts)):
                 return
-        if row.state != "complete" and not any(row.parts):
-            return
         self._record.violation("wrong answers", prompt.token, f"{row.state}: the text is in none of {len(calls)} answers: {row}")
 
     def _check_calls(self, conversation: Conversation, prompt: Prompt, rows: list[Row], replies: list[Row]) -> None:
@@ -225,7 +240,7 @@ class Checks:
         attempts = sum(row.attempt or 1 for row in replies)
         # A failed answer is retried, before and after its first word.
         fails = prompt.script.ending != "complete" or any(call.is_slow for call in calls)
-        if len(calls) > attempts * (1 + FAILOVERS + RESCUES if fails else 1):
+        if len(calls) > attempts * (prompt.script.rounds + 1) * (1 + FAILOVERS + RESCUES if fails else 1):
             self._record.violation(
                 "doubled calls", prompt.token, f"{len(calls)} calls for {attempts} attempts at {len(replies)} replies")
         # A stopping process hands prompts without text over to the other processes.
@@ -237,8 +252,13 @@ class Checks:
             return
         history = conversation.history(rows[0])
         for call in calls:
-            if call.messages != history:
-                self._record.violation("wrong histories", prompt.token, f"{call}\n    was sent  {call.messages}\n    should be {history}")
+            # The request for another round has the steps of its reply, as they are stored: a step is stored before the model reads it.
+            steps = [[one for round in row.rounds[:call.rounds] for one in round.digests]
+                     for row in replies if len(row.rounds) >= call.rounds]
+            if not any(call.messages == history + messages for messages in (steps if call.rounds else [[]])):
+                self._record.violation(
+                    "wrong histories", prompt.token,
+                    f"{call}\n    was sent  {call.messages}\n    should be {history}\n    with one of {steps}")
 
     @staticmethod
     def _fault(row: Row, seal: Seal) -> tuple[str, str] | None:

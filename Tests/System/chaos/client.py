@@ -96,7 +96,10 @@ class Client(Reader):
             "model": "chaos", "stream": True,
             "messages": [{"role": "user", "content": prompt.script.prompt()}]}
         fields = {"Idempotency-Key": prompt.token}
-        if prompt.may_repeat:
+        if prompt.path == "/llmtools":
+            if not prompt.may_repeat:
+                body["on_interrupt"] = "close"
+        elif prompt.may_repeat:
             body["on_interrupt"] = "regenerate"
         if prompt.parent is not None:
             body["parent"] = prompt.parent
@@ -119,7 +122,7 @@ class Client(Reader):
     async def _post_and_follow(
         self, prompt: Prompt, body: Any, fields: dict[str, str], acknowledged: asyncio.Event
     ) -> Reply | None:
-        found = await self._post(prompt, "/llmchat", body, fields)
+        found = await self._post(prompt, prompt.path, body, fields)
         acknowledged.set()
         if not found:
             return None
@@ -197,7 +200,7 @@ class Client(Reader):
             self._record.count["retries"] += tries > 0
             tries += 1
             try:
-                exchange = await self._ask("POST", "/llmchat", fields, body)
+                exchange = await self._ask("POST", prompt.path, fields, body)
                 if exchange.status == 200:
                     answer = await exchange.json()
                     exchange.close()
@@ -207,10 +210,10 @@ class Client(Reader):
                     return
             except Lost as loss:
                 self._record.note(prompt.token, f"POST lost: {loss}")
-                self._lost(loss, prompt.token, "POST /llmchat, in one piece")
+                self._lost(loss, prompt.token, f"POST {prompt.path}, in one piece")
                 await self._state.pause(self._chance, 0.3)
                 continue
-            code = await self._refused(exchange, prompt.token, "POST /llmchat, in one piece", (503, 502, 504, 404, 500))
+            code = await self._refused(exchange, prompt.token, f"POST {prompt.path}, in one piece", (503, 502, 504, 404, 500))
             if code.startswith("internal"):
                 self._record.violation("wrong statuses", prompt.token, f"in one piece: {code}")
                 return
@@ -253,10 +256,10 @@ class Client(Reader):
         elif what == "whole":
             await self._read_whole(reply)
         elif what == "retry":
-            if found := await self._post(prompt, "/llmchat", body, fields):
+            if found := await self._post(prompt, prompt.path, body, fields):
                 await self._follow(*found)
         elif what == "other body":
-            await self._expect(prompt, (409,), "POST", "/llmchat", body | {"keep_alive": 1}, fields)
+            await self._expect(prompt, (409,), "POST", prompt.path, body | {"keep_alive": 1}, fields)
         elif what == "other app":
             await self._expect(prompt, (403, 404), "GET", path + "?appID=somebody.else")
         elif what == "choose":

@@ -54,6 +54,7 @@ class Prompt:
     is_acknowledged: bool = False
     replies: list[Reply] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)  # codes that came in place of the answer in one piece
+    path: str = "/llmchat"
     is_of_chats: bool = False  # its requests carry their history: `Turn` has them
 
     @property

@@ -17,6 +17,10 @@ ENDINGS = {
     "fail-silent": 1,  # no further bytes arrive
     "fail-headless": 2,  # the connection closes before the head
 }
+TOOLS = ("book", "count", "look_up")
+"""The tools of the server that rounds of calls name."""
+NO_TOOL, MISFIT = "no_such_tool", "many"
+"""The name of a call that no tool has, and an argument that does not fit its schema."""
 ENDLESS = 2_000
 """The lines of an answer that ends only when it is stopped."""
 WORDS = (
@@ -38,6 +42,7 @@ class Script:
     thinking: int  # lines of thinking before the text
     calls: int  # tool calls behind the text
     ending: str
+    rounds: int = 0  # of calls of the server's tools, before the answer
 
     def prompt(self) -> str:
         """The text of the prompt."""
@@ -75,6 +80,10 @@ class Script:
         """The same turn with a slow answer that somebody must stop."""
         return replace(self, lines=ENDLESS, words=2, burst=1, pace=60, thinking=0, calls=0, ending="complete")
 
+    def ending_of(self, round: int) -> str:
+        """The ending of the answer to the request that follows so many rounds: one of them has that of the script."""
+        return self.ending if round == self.seed % (self.rounds + 1) else "complete"
+
     @property
     def is_endless(self) -> bool:
         """Whether the answer must be stopped."""
@@ -95,12 +104,14 @@ def canonical(calls: list[object]) -> str:
     return ",".join(json.dumps(call, ensure_ascii=False, separators=(",", ":")) for call in calls)
 
 
-def answer(script: Script, number: int) -> list[Line]:
-    """The lines of the whole answer to the prompt, asked for the `number`th time; the last one is the final line.
+def answer(script: Script, number: int, round: int = 0) -> list[Line]:
+    """The lines of the whole answer to the prompt, asked for the `number`th time and after so many rounds; the last one is the final line.
 
     No two calls get the same answer, so that pieces of two are never mistaken for one.
     """
     chance = random.Random(f"{script.seed}/{number}")
+    if round < script.rounds:
+        return _round(script, number, round, chance)
     said = [Line(thinking=" ".join(chance.choices(WORDS, k=2)) + ";") for _ in range(script.thinking)]
     first = Line(text=f"[{script.token}#{number}] ") if script.lines else Line()
     said += [first] + [Line(text=" ".join(chance.choices(WORDS, k=script.words)) + " ") for _ in range(script.lines)]
@@ -108,6 +119,26 @@ def answer(script: Script, number: int) -> list[Line]:
         call = {"function": {"name": f"tool{index}", "arguments": {"n": chance.randint(0, 99), "s": chance.choice(WORDS)}}}
         said.append(Line(calls=canonical([call])))
     return said + [Line(text=chance.choice(("", "", "", "the end 🏁")))]
+
+
+def _round(script: Script, number: int, round: int, chance: random.Random) -> list[Line]:
+    """An answer that calls tools of the server: it says something or nothing before 1 to 3 calls."""
+    said = [Line(thinking=" ".join(chance.choices(WORDS, k=2)) + ";") for _ in range(chance.choice((0, 0, 2)))]
+    if chance.random() < 0.7:
+        said += [Line(text=f"[{script.token}#{number}] ")]
+        said += [Line(text=" ".join(chance.choices(WORDS, k=script.words)) + " ") for _ in range(chance.randint(0, 4))]
+    calls: list[object] = []
+    for index in range(chance.randint(1, 3)):
+        name = NO_TOOL if chance.random() < 0.03 else chance.choices(TOOLS, (1, 1, 2))[0]
+        n = MISFIT if chance.random() < 0.03 else chance.randint(0, 99)
+        arguments = {"call": f"{script.token}.{number}.{round}.{index}", "word": chance.choice(WORDS), "n": n}
+        id = {"id": f"call_{number}_{index}"} if script.seed % 2 else {}
+        calls.append(id | {"function": {"name": name, "arguments": arguments}})
+    if chance.random() < 0.5:
+        said += [Line(calls=canonical([call])) for call in calls]
+    else:
+        said += [Line(text=chance.choice(("", "I look. ")), calls=canonical(calls))]
+    return said + [Line()]
 
 
 def whole(lines: list[Line]) -> tuple[bytes, bytes, bytes]:

@@ -9,7 +9,7 @@ import hashlib
 import json
 import random
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Callable
 
 from harness.model_server import ModelExchange, ModelServer
 from harness.record import Record
@@ -29,21 +29,24 @@ class Call:
     number: int  # of those for this prompt
     began: float
     messages: list[str] = field(default_factory=list)  # digests
+    rounds: int = 0  # of calls of the server's tools, before it
     outcome: str = "running"
     sent: int = 0  # lines
     sent_at: list[float] = field(default_factory=list)  # of each line of a slow answer
     is_slow: bool = False  # a process was frozen meanwhile: chatterd may have closed the exchange as silent
 
     def __str__(self) -> str:
-        return (f"call {self.number} at {self.began:.3f}: {self.outcome} after {self.sent} lines, "
+        return (f"call {self.number} at {self.began:.3f}, behind {self.rounds} rounds: {self.outcome} after {self.sent} lines, "
                 f"{len(self.messages)} messages")
 
 
 class Upstream(ModelServer):
     """POST /api/chat, the same for all processes."""
 
-    def __init__(self, record: Record) -> None:
+    def __init__(self, record: Record, read_steps: Callable[[str, list[Any]], None] = lambda *_: None) -> None:
+        """`read_steps` gets the token of each prompt that calls tools, and the messages behind the prompt."""
         super().__init__(self._exchange)
+        self._read_steps = read_steps
         self.calls: dict[str, list[Call]] = collections.defaultdict(list)
         self.strange: list[str] = []
         self._record = record
@@ -72,28 +75,36 @@ class Upstream(ModelServer):
 
     def _accept_call(self, body: bytes) -> tuple[Call, Script]:
         messages = json.loads(body)["messages"]
-        script = Script.parse(messages[-1]["content"]) or Script("?", 0, 0, 0, 1, 0, 0, 0, "fail-status")
+        last = max((place for place, message in enumerate(messages) if message["role"] == "user"), default=-1)
+        steps = messages[last + 1:]
+        script = Script.parse(messages[last]["content"]) or Script("?", 0, 0, 0, 1, 0, 0, 0, "fail-status")
         if script.token == "?":
             self.strange.append(f"asked {body[-300:]!r}")
         calls = self.calls[script.token]
         call = Call(script.token, len(calls) + 1, self._record.now())
+        call.rounds = sum(message["role"] == "assistant" for message in steps)
         for message in messages:
             said = message.get("tool_calls", [])
             call.messages.append(digest(message["role"], message.get("content", ""), canonical_of(said)))
         calls.append(call)
         self._record.count["upstream calls"] += 1
-        self._record.note(script.token, f"upstream: call {call.number}, {len(messages)} messages")
+        self._record.note(script.token, f"upstream: call {call.number}, {len(messages)} messages, {call.rounds} rounds")
+        if script.rounds:
+            self._read_steps(script.token, steps)
         return call, script
 
     async def _answer(self, call: Call, script: Script, exchange: ModelExchange) -> None:
         """Sends the answer of the script."""
-        said = answer(script, call.number)
-        stop = len(said) if script.ending == "complete" else random.Random(script.seed).randrange(len(said))
-        if script.ending in ("fail-status", "fail-missing"):
-            status, text = (500, "scripted failure") if script.ending == "fail-status" else (404, "model not found, as scripted")
+        said, ending = answer(script, call.number, call.rounds), script.ending_of(call.rounds)
+        stop = len(said) if ending == "complete" else random.Random(script.seed).randrange(len(said))
+        if ending == "fail-silent":
+            # chatterd waits much longer for a first line than for another one.
+            stop = max(1, stop)
+        if ending in ("fail-status", "fail-missing"):
+            status, text = (500, "scripted failure") if ending == "fail-status" else (404, "model not found, as scripted")
             await exchange.answer(json.dumps({"error": text}), status)
-        if script.ending in ("fail-status", "fail-missing", "fail-headless"):
-            call.outcome = script.ending
+        if ending in ("fail-status", "fail-missing", "fail-headless"):
+            call.outcome = ending
             return
         await exchange.begin()
         escaped = script.seed % 3 == 0
@@ -107,13 +118,13 @@ class Upstream(ModelServer):
                 await exchange.rest(script.pace / 1000)
             elif start % 64 == 0:
                 await asyncio.sleep(0)
-        if script.ending == "fail-line":
+        if ending == "fail-line":
             await exchange.send('{"error":"scripted failure in the middle"}\n')
-        if script.ending == "fail-silent":
+        if ending == "fail-silent":
             await exchange.rest(60)
             raise ConnectionResetError
-        call.outcome = script.ending
-        if script.ending != "fail-cut":
+        call.outcome = ending
+        if ending != "fail-cut":
             await exchange.finish()
 
     @staticmethod

@@ -88,6 +88,8 @@ extension ReplyGenerator {
             text: Array(content.text.dropFirst(base.text)), thinking: Array(content.thinking.dropFirst(base.thinking)),
             lastLine: run.lastLine.flatMap { try? AnswerLine($0.span) })
         tools.base = reply.contentEnd
+        // A round of which no call may run has results too, and the model reads them.
+        if !tools.hasOpenCalls { try await store(tools) }
         try await run(tools)
         appendCallsOfClient(tools)
         return .ranTools(asksAgain: reply.contentEnd.toolCalls == 0)

@@ -133,6 +133,9 @@ final class ReplyTools {
         set { steps.rounds[steps.rounds.count - 1].calls = newValue }
     }
 
+    /// Whether a call of the last round has not ended.
+    var hasOpenCalls: Bool { last.contains { $0.state == .waiting || $0.state == .running } }
+
     /// Runs the calls of the last round that have not ended: one after the other, and those of tools that permit it together.
     ///
     /// - Parameter store: stores the steps: before calls begin, and after each end.

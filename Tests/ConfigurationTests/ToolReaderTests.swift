@@ -11,7 +11,7 @@ import Testing
         {"name":"get_weather","description":"Weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}},\
         "url":"https://api.example/v1/{city}","method":"POST","headers":{"Authorization":"Bearer hush-hush"},\
         "allow_private":true,"pointer":"/t","apps":["shop","edu.*"],"timeout":"5s","max_bytes":"128KiB",\
-        "idempotent":true,"parallel":true}
+        "idempotent":true,"parallel":true,"approve":"always"}
         """
 
     private func read(_ list: String) throws -> [ToolDescription] {
@@ -28,6 +28,7 @@ import Testing
     @Test func allMembersAreRead() throws {
         let tool = try #require(try read("[\(Self.weather)]").first)
         #expect(tool.name == "get_weather" && tool.isIdempotent && tool.isParallel)
+        #expect(tool.approval == .always)
         #expect(tool.timeout == .seconds(5) && tool.maximumSize == 128 << 10)
         #expect(tool.isOffered(to: "shop") && tool.isOffered(to: "edu.umich") && !tool.isOffered(to: "edu"))
         guard case .http(let request) = tool.action else { throw UsageError("no request") }
@@ -44,6 +45,7 @@ import Testing
         guard case .command(let command) = tool.action else { throw UsageError("no program") }
         #expect(command.arguments == ["/bin/df", "-h"] && command.directory == "/tmp" && command.memory == 64 << 20)
         #expect(tool.timeout == .seconds(30) && !tool.isIdempotent && tool.isOffered(to: "any"))
+        #expect(tool.approval == .never)
     }
 
     @Test(arguments: [
@@ -65,6 +67,8 @@ import Testing
         (#""url":"https://a/","timeout":"1h""#, "timeout"), (#""url":"https://a/","max_bytes":"1GiB""#, "max_bytes"),
         (#""url":"https://a/","idempotent":"yes""#, "idempotent must be true or false"),
         (#""url":"https://a/","apps":[]"#, "apps must be"),
+        (#""command":["/bin/true"],"approve":"sometimes""#, "approve must be never or always"),
+        (#""command":["/bin/true"],"approve":true"#, "approve must be"),
         (#""command":["/bin/true"],"directory":"tmp""#, "directory must be"),
     ])
     func mistakeIsNamed(members: String, part: String) throws {

@@ -35,6 +35,8 @@ public final class ResidentTools: ToolRunner {
 
     public func isIdempotent(_ name: String) -> Bool { tool(name)?.isIdempotent ?? false }
 
+    public func needsApproval(_ name: String) -> Bool { tool(name)?.approval == .always }
+
     public func isParallel(_ name: String) -> Bool { tool(name)?.isParallel ?? false }
 
     public func start(

@@ -54,6 +54,12 @@ public struct ToolDescription: Sendable {
         }
     }
 
+    /// Which calls need the approval of a person.
+    public enum Approval: String, Sendable, CaseIterable {
+        case never
+        case always
+    }
+
     public let name: String
     public var description: String
     /// The JSON schema of its arguments, which are an object.
@@ -69,6 +75,8 @@ public struct ToolDescription: Sendable {
     public var maximumSize = 64 << 10
     /// Whether a call whose outcome is unknown is repeated, with the same key.
     public var isIdempotent = false
+    /// Which calls wait until a person has approved them.
+    public var approval = Approval.never
     /// Whether calls run beside others of the same answer.
     public var isParallel = false
 

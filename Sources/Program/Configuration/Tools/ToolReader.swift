@@ -24,6 +24,7 @@ struct ToolReader {
         case maximumSize = "max_bytes"
         case isIdempotent = "idempotent"
         case isParallel = "parallel"
+        case approval = "approve"
     }
 
     /// The limit of a list, and of a text in bytes.
@@ -61,6 +62,7 @@ struct ToolReader {
         checkArguments(of: action)
         let (apps, timeout, size) = (names(.apps), duration(.timeout), bytes(.maximumSize, in: Self.sizes))
         let (isIdempotent, isParallel) = (flag(.isIdempotent), flag(.isParallel))
+        let approval = approval()
         guard problems.isEmpty, let name, let action else { return }
         do throws(JSONSchemaError) {
             var tool = try ToolDescription(
@@ -70,6 +72,7 @@ struct ToolReader {
             tool.maximumSize = size ?? tool.maximumSize
             tool.isIdempotent = isIdempotent ?? false
             tool.isParallel = isParallel ?? false
+            tool.approval = approval
             self.tool = tool
         } catch {
             report(.parameters, "cannot be used: \(error.reason)")
@@ -237,6 +240,16 @@ struct ToolReader {
             return nil
         }
         return flag
+    }
+
+    private mutating func approval() -> ToolDescription.Approval {
+        guard let text = text(.approval) else { return .never }
+        guard let approval = ToolDescription.Approval(rawValue: text) else {
+            let words = ToolDescription.Approval.allCases.map(\.rawValue).joined(separator: " or ")
+            report(.approval, "must be \(words)")
+            return .never
+        }
+        return approval
     }
 
     private mutating func duration(_ name: Name) -> Duration? {

@@ -46,6 +46,47 @@ import Testing
         #expect(read.rounds.map(\.text.count) == [6, 0] && read.rounds.map(\.thinking.count) == [2, 0])
     }
 
+    @Test func onlyChangesAreNew() throws {
+        var (steps, known) = (try sample(), KnownSteps())
+        func changes() -> [String] {
+            known.take(steps).map { "\($0.place.round).\($0.place.index) \($0.call.state)" }
+        }
+        #expect(changes() == ["0.0 done", "0.1 failed", "1.0 running"] && changes().isEmpty)
+        steps.rounds[1].calls[0].end(.unknown, [])
+        steps.rounds.append(.init(text: [], thinking: [], calls: [try call("h")]))
+        #expect(changes() == ["1.0 unknown", "2.0 waiting"])
+    }
+
+    @Test func changeIsAJSONObject() throws {
+        func json(_ call: AnswerSteps.Call) -> String {
+            var buffer = ByteBuffer()
+            buffer.append(StepChange(place: StepPlace(round: 1, index: 2), call: call))
+            return buffer.string
+        }
+        var call = try call("f", #"{"x":1}"#, id: "c1")
+        #expect(json(call) == #"{"round":1,"index":2,"id":"c1","name":"f","arguments":{"x":1},"state":"waiting"}"#)
+        call.ask()
+        #expect(json(call).hasSuffix(#""state":"asked"}"#))
+        call.end(.done, Array("a\"".utf8))
+        #expect(json(call).hasSuffix(#""state":"done","result":"a\""}"#))
+        call.end(.done, Array(String(repeating: "é", count: StepChange.maximumResult).utf8))
+        let long = try JSONSlice(Array(json(call).utf8))
+        #expect(long.last("result", .string)?.string?.utf8.count == StepChange.maximumResult)
+        #expect(json(call).hasSuffix(#"","is_cut":true}"#))
+        let large = try self.call("f", "{\"x\":\"\(String(repeating: "x", count: StepChange.maximumArguments))\"}")
+        #expect(json(large) == #"{"round":1,"index":2,"name":"f","state":"waiting"}"#)
+    }
+
+    @Test func answersOfPeopleAreReadFromTheirText() {
+        let answers = CallApprovals(parsing: "0.0=yes,0.1=no,10.0=late,0.0=no,1.1=maybe,x,1=yes,,=,0.2")
+        func answer(_ round: Int, _ index: Int) -> CallApprovals.Answer? {
+            answers[StepPlace(round: round, index: index)]
+        }
+        #expect(answer(0, 0) == .approved && answer(0, 1) == .refused && answer(10, 0) == .missed)
+        // Only the word for it is an approval.
+        #expect(answer(1, 1) == .refused && answer(0, 2) == nil && answer(1, 0) == nil)
+    }
+
     @Test func callThatHasNotEndedHasAnUnknownResult() throws {
         var call = try call("f")
         #expect(String(decoding: call.result, as: UTF8.self).hasPrefix("The call was not made"))

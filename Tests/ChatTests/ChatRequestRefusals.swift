@@ -198,4 +198,7 @@ let chatRequestRefusals: [ChatRequestRefusal] = [
     .init(
         .request(adding: #","queue_events":"1""#), .wrongType, "queue_events",
         "queue_events must be true or false, not a string."),
+    .init(
+        .request(adding: #","step_events":0"#), .wrongType, "step_events",
+        "step_events must be true or false, not a number."),
 ]

@@ -81,6 +81,8 @@ import Testing
         let request = try ChatRequest(json: .request(adding: member))
         #expect(request.queueEvents == expected)
         #expect(request.passThrough.isEmpty)
+        let steps = try ChatRequest(json: .request(adding: member.replacing("queue", with: "step")))
+        #expect(steps.stepEvents == expected && steps.queueEvents == nil && steps.passThrough.isEmpty)
     }
 
     @Test(

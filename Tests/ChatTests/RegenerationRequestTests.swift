@@ -9,7 +9,7 @@ import Testing
 
     @Test(arguments: [
         "", "{}", " {\n} ",
-        #"{"model":null,"stream":null,"on_disconnect":null,"on_interrupt":null,"queue_events":null}"#,
+        #"{"model":null,"stream":null,"on_disconnect":null,"on_interrupt":null,"queue_events":null,"step_events":null}"#,
         #"{"stream":false,"stream":true}"#,
     ])
     func allMembersAreOptional(_ json: String) throws {
@@ -23,8 +23,10 @@ import Testing
         expected.onDisconnect = .cancel(after: .seconds(5))
         expected.onInterrupt = .regenerate
         expected.queueEvents = true
+        expected.stepEvents = false
         let json =
-            #"{"m\u006fdel":"other","stream":false,"on_disconnect":5,"on_interrupt":"regenerate","queue_events":true}"#
+            #"{"m\u006fdel":"other","stream":false,"on_disconnect":5,"on_interrupt":"regenerate","queue_events":true,"#
+            + #""step_events":false}"#
         #expect(try decode(json) == expected)
     }
 
@@ -36,7 +38,7 @@ import Testing
             (#"{"model":"a\u0000"}"#, .forbiddenCharacter, "model"), (#"{"model":7}"#, .wrongType, "model"),
             (#"{"stream":1}"#, .wrongType, "stream"), (#"{"on_disconnect":"soon"}"#, .unknownValue, "on_disconnect"),
             (#"{"on_interrupt":"soon"}"#, .unknownValue, "on_interrupt"),
-            (#"{"queue_events":1}"#, .wrongType, "queue_events"),
+            (#"{"queue_events":1}"#, .wrongType, "queue_events"), (#"{"step_events":1}"#, .wrongType, "step_events"),
             (#"{"options":{},"appID":"a"}"#, .unknownMember, nil),
             (#"{"model":"m","messages":[]}"#, .unknownMember, nil),
         ] as [(String, ChatRequestError.Problem, String?)])

@@ -12,7 +12,7 @@ import Testing
         {"name":"get_weather","description":"Weather","parameters":{"type":"object","properties":{"city":{"type":"string"}}},\
         "url":"https://api.example/v1/{city}","method":"POST","headers":{"Authorization":"Bearer hush-hush"},\
         "allow_private":true,"pointer":"/t","apps":["shop","edu.*"],"timeout":"5s","max_bytes":"128KiB",\
-        "idempotent":true,"parallel":true}
+        "idempotent":true,"parallel":true,"approve":"always"}
         """
 
     private func read(_ list: String) throws -> [ToolDescription] {
@@ -31,6 +31,7 @@ import Testing
         #expect(tool.name == "get_weather" && tool.terms.isIdempotent && tool.terms.isParallel)
         #expect(tool.terms.timeout == .seconds(5) && tool.terms.maximumSize == 128 << 10)
         #expect(tool.terms.permit("shop") && tool.terms.permit("edu.umich") && !tool.terms.permit("edu"))
+        #expect(tool.terms.approval == .always && tool.needsApproval)
         guard case .http(let request) = tool.action else { throw UsageError("no request") }
         #expect(request.method == .post && request.allowsPrivate && request.hosts.isEmpty)
         #expect(request.url.names == ["city"])
@@ -45,6 +46,7 @@ import Testing
         guard case .command(let command) = tool.action else { throw UsageError("no program") }
         #expect(command.arguments == ["/bin/df", "-h"] && command.directory == "/tmp" && command.memory == 64 << 20)
         #expect(tool.terms.timeout == .seconds(30) && !tool.terms.isIdempotent && tool.terms.permit("any"))
+        #expect(tool.terms.approval == .never && !tool.needsApproval)
     }
 
     @Test(arguments: [
@@ -66,6 +68,8 @@ import Testing
         (#""url":"https://a/","timeout":"1h""#, "timeout"), (#""url":"https://a/","max_bytes":"1GiB""#, "max_bytes"),
         (#""url":"https://a/","idempotent":"yes""#, "idempotent must be true or false"),
         (#""url":"https://a/","apps":[]"#, "apps must be"),
+        (#""command":["/bin/true"],"approve":"sometimes""#, "approve must be never, always, writes"),
+        (#""command":["/bin/true"],"approve":true"#, "approve must be"),
         (#""command":["/bin/true"],"directory":"tmp""#, "directory must be"),
         (#""command":["/bin/true"],"tools":["a"]"#, "tools is of use with mcp only"),
         (#""command":["/bin/true"],"environment":{"A":"b"}"#, "environment is of use with mcp only"),

@@ -239,6 +239,11 @@ extension PostgresConversationStore {
         try #require(try await findReply(opened.id))
     }
 
+    /// Reads a page without the steps of a running reply.
+    func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+        try await readReply(reply, from: position, steps: nil)
+    }
+
     /// Reads a reply from a position to its end, or to the end of its present text.
     func readAll(_ reply: ReplyRecord, from start: ReplyPosition = ReplyPosition()) async throws -> [ReplyPage] {
         var pages = [try await readReply(reply, from: start)]

@@ -10,6 +10,7 @@ extension RelayError.Code {
         case .invalidRequest, .historyTooLarge, .attachmentsFull, .textFull: .unprocessableContent
         case .storeUnavailable, .overloaded, .shuttingDown, .interrupted, .cancelled: .serviceUnavailable
         case .conversationReplaced, .conversationExists, .conversationBusy, .responseRestarted, .replyNotComplete,
+            .callNotAsked,
             .idempotencyKeyReused,
             .upstreamExists:
             .conflict

@@ -36,6 +36,8 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case responseRestarted
         /// The reply is running, or ended without an answer, so it cannot be chosen.
         case replyNotComplete
+        /// The call of a tool does not wait for an approval, or has another answer.
+        case callNotAsked
         /// The `Idempotency-Key` was used with another body before.
         case idempotencyKeyReused
         /// The conversation does not exist, or belongs to another owner.
@@ -75,6 +77,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .replyNotFound: "reply_not_found"
             case .responseRestarted: "response_restarted"
             case .replyNotComplete: "reply_not_complete"
+            case .callNotAsked: "call_not_asked"
             case .idempotencyKeyReused: "idempotency_key_reused"
             case .conversationNotFound: "conversation_not_found"
             case .conversationExists: "conversation_exists"
@@ -92,7 +95,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .invalidRequest, .historyTooLarge, .attachmentsFull, .textFull, .conversationReplaced, .replyNotFound,
-                .responseRestarted, .replyNotComplete, .idempotencyKeyReused, .conversationNotFound,
+                .responseRestarted, .replyNotComplete, .callNotAsked, .idempotencyKeyReused, .conversationNotFound,
                 .conversationExists, .upstreamNotFound, .upstreamExists, .keyNotFound:
                 false
             case .access(let code): code == .issuerUnavailable || code == .rateLimited
@@ -109,7 +112,7 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .attachmentsFull, .textFull,
                 .shuttingDown, .replyNotStored, .conversationReplaced, .interrupted, .textLost, .cancelled,
                 .replyNotFound,
-                .responseRestarted, .replyNotComplete, .idempotencyKeyReused, .conversationNotFound,
+                .responseRestarted, .replyNotComplete, .callNotAsked, .idempotencyKeyReused, .conversationNotFound,
                 .conversationExists, .conversationBusy, .upstreamNotFound, .upstreamExists, .keyNotFound, .internal,
             ] + AccessError.Code.allCases.map(Code.access) + ModelError.Code.allCases.map(Code.model)
         }

@@ -12,6 +12,10 @@ public struct RelayLimits: Sendable, Equatable {
     public var toolRounds = 8
     /// The longest `Retry-After` of a model server after which the reply asks it again.
     public var longestRetryAfter: Duration = .seconds(20)
+    /// Time for which a reply waits for an answer to a call of a tool that needs an approval.
+    public var approvalTimeout: Duration = .seconds(600)
+    /// Interval of the queries for such answers. A signal comes at once, but may be lost.
+    public var approvalPoll: Duration = .seconds(5)
     /// Replies of the process that may run or wait at one time.
     public var maximumReplies = 10_000
     /// Those of one app: half of them, and one at least, so that no app can keep others from being answered.

@@ -43,6 +43,8 @@ extension Migration {
             Migration(name: "0026_metadata", sql: String(decoding: PackageResources._026_metadata_sql, as: UTF8.self)),
             Migration(name: "0027_release", sql: String(decoding: PackageResources._027_release_sql, as: UTF8.self)),
             Migration(name: "0028_tools", sql: String(decoding: PackageResources._028_tools_sql, as: UTF8.self)),
+            Migration(
+                name: "0029_approvals", sql: String(decoding: PackageResources._029_approvals_sql, as: UTF8.self)),
         ]
     }
 }

@@ -55,6 +55,8 @@ public final class ResidentTools: ToolRunner {
 
     public func isIdempotent(_ name: String) -> Bool { tool(name)?.terms.isIdempotent ?? false }
 
+    public func needsApproval(_ name: String) -> Bool { tool(name)?.needsApproval ?? false }
+
     public func isParallel(_ name: String) -> Bool { tool(name)?.terms.isParallel ?? false }
 
     public func start(

@@ -68,6 +68,24 @@ public struct ToolDescription: Sendable {
     public var action: Action
     public var terms = ToolTerms()
 
+    /// Whether each call waits until a person has approved it.
+    public var needsApproval: Bool {
+        switch terms.approval {
+        case .never: false
+        case .always: true
+        case .writes: !isReadOnly
+        }
+    }
+
+    /// Whether calls change nothing, as far as the declaration tells, or the server of the tool says so.
+    private var isReadOnly: Bool {
+        switch action {
+        case .http(let action): action.method == .get
+        case .command: false
+        case .mcp(let action): action.isReadOnly
+        }
+    }
+
     /// Creates a tool.
     ///
     /// - Throws: the mistake in the schema of its arguments.

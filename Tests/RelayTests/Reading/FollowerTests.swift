@@ -28,7 +28,7 @@ import Testing
         ReplyFollower(
             from: position, tick: tick, lines: ReplyLines(model: "m", createdAt: 0),
             hooks: .init(
-                pull: { [reply] position throws(RelayError) in try await reply.page(from: position) },
+                pull: { [reply] position, _ throws(RelayError) in try await reply.page(from: position) },
                 keepAlive: { [counts] in counts.keepAlive += 1 }, onIdle: { [counts] in counts.idle += 1 }),
             scheduler: scheduler, limits: limits, fullPage: fullPage)
     }

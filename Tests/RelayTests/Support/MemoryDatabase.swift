@@ -38,6 +38,8 @@ final class MemoryDatabase: @unchecked Sendable {
         var oldestSheet: Int32 = 0
         /// The steps so far.
         var steps: [UInt8] = []
+        /// The answers to calls that wait for an approval.
+        var approvals = ""
         /// The stored ending.
         var ending: ReplyEnding?
 

@@ -7,7 +7,7 @@ import ChatterdTestSupport
 /// The calls of a store.
 enum StoreCall: Hashable {
     case openTurn, adopt, settleTurn, history, closeTurn, replace, journal, find, read, signal, restart, handOver,
-        withdraw, storeSteps, steps
+        withdraw, storeSteps, steps, answer, approvals
 }
 
 /// The faults of a call.
@@ -186,16 +186,25 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         }
     }
 
-    func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+    func readReply(
+        _ reply: ReplyRecord, from position: ReplyPosition, steps: String?
+    ) async throws(RelayError) -> ReplyPage {
         _ = try await begin(.read)
         guard let stored = database.replies[reply.id] else { throw RelayError(.replyNotFound, "gone") }
         var content = stored.page
         content.ending = stored.ending
-        guard content.end.covers(position) else {
-            return position.attempt == stored.attempt && stored.ending == nil
-                ? ReplyPage(start: position) : content
+        var page = content
+        if content.end.covers(position) {
+            page = content.suffix(from: position)
+        } else if position.attempt == stored.attempt && stored.ending == nil {
+            page = ReplyPage(start: position)
         }
-        return content.suffix(from: position)
+        // As in a row, whose version changes with it.
+        let version = "\(stored.steps.count).\(stored.steps.hashValue)"
+        if stored.ending != nil || steps.map({ $0 != version }) ?? false {
+            page.steps = ReplySteps(stored: stored.steps, version: version)
+        }
+        return page
     }
 
     func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError) {
@@ -266,9 +275,30 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
         try end(isLost)
     }
 
-    func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> [UInt8] {
+    func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> StoredSteps {
         _ = try await begin(.steps)
-        return database.replies[id]?.steps ?? []
+        guard let reply = database.replies[id], reply.ending == nil else { return StoredSteps() }
+        return StoredSteps(members: reply.steps, approvals: CallApprovals(parsing: reply.approvals))
+    }
+
+    func answer(
+        _ answer: CallApprovals.Answer, to place: StepPlace, of turn: Turn, id: ReplyID
+    ) async throws(RelayError) -> CallApprovals {
+        let isLost = try await begin(.answer)
+        guard let reply = database.replies[id] else { throw RelayError(.conversationReplaced, "gone") }
+        let known = CallApprovals(parsing: reply.approvals)
+        if reply.ending == nil, known[place] == nil {
+            let separator = reply.approvals.isEmpty ? "" : ","
+            database.replies[id]?.approvals += "\(separator)\(CallApprovals.key(of: place))\(answer.rawValue)"
+        }
+        try end(isLost)
+        return CallApprovals(parsing: database.replies[id]?.approvals ?? "")
+    }
+
+    func approvals(of turn: Turn, id: ReplyID) async throws(RelayError) -> CallApprovals {
+        _ = try await begin(.approvals)
+        guard let reply = database.replies[id] else { throw RelayError(.conversationReplaced, "gone") }
+        return CallApprovals(parsing: reply.approvals)
     }
 
     func history(of turn: Turn, for id: ReplyID, reach: HistoryReach?) async throws(RelayError) -> TurnHistory {

@@ -135,6 +135,18 @@ final class RecordingReader: ReplyListener, @unchecked Sendable {
     /// Whether the reader cannot receive more.
     var isFull = false
     private(set) var ends: [RelayError?] = []
+    let followsSteps: Bool
+    /// The changes of steps: `0.1 f waiting`.
+    private(set) var steps: [String] = []
+
+    init(followingSteps: Bool = false) {
+        followsSteps = followingSteps
+    }
+
+    func receive(_ changes: [StepChange]) {
+        #expect(ends.isEmpty, "a step after the end")
+        steps += changes.map { "\($0.place.round).\($0.place.index) \($0.call.name) \($0.call.state.rawValue)" }
+    }
 
     func receive(_ run: PositionedLines) -> Bool {
         #expect(ends.isEmpty, "a line after the end")

@@ -30,16 +30,19 @@ final class ScriptedTools: ToolRunner {
     var refused: [String] = []
     var idempotent: [String] = []
     var parallel: [String] = []
+    /// The tools whose calls need an approval.
+    var asking: [String] = []
 
     /// The same tools in another process.
     func ofAnotherProcess() -> ScriptedTools {
         let tools = ScriptedTools()
-        (tools.idempotent, tools.parallel) = (idempotent, parallel)
+        (tools.idempotent, tools.parallel, tools.asking) = (idempotent, parallel, asking)
         return tools
     }
 
     func isOffered(_ name: String, to app: String) -> Bool { !refused.contains(name) }
     func isIdempotent(_ name: String) -> Bool { idempotent.contains(name) }
+    func needsApproval(_ name: String) -> Bool { asking.contains(name) }
     func isParallel(_ name: String) -> Bool { parallel.contains(name) }
 
     func start(_ call: AnswerSteps.Call, key: String, completion: @escaping (ToolResult) -> Void) -> () -> Void {

@@ -105,7 +105,7 @@ final class TestRelay {
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
         onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil, tools: String? = nil,
-        offering names: [String] = []
+        offering names: [String] = [], followingSteps: Bool = false
     ) -> SentPrompt {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
@@ -117,7 +117,7 @@ final class TestRelay {
         request.offer(
             names.map { ServerTool(name: $0, json: Array(#"{"type":"function","function":{"name":"\#($0)"}}"#.utf8)) })
         let prompt = request
-        let post = SentPrompt()
+        let post = SentPrompt(RecordingReader(followingSteps: followingSteps))
         run { service in
             do throws(RelayError) {
                 let key = key.map { IdempotencyKey(text: $0, digest: []) }
@@ -141,9 +141,11 @@ final class TestRelay {
     }
 
     /// Subscribes another reader to the reply of a prompt, from its start, and runs `next` before any other shard runs.
-    func read(_ post: SentPrompt, andThen next: @escaping @Sendable () -> Void = {}) throws -> RecordingReader {
+    func read(
+        _ post: SentPrompt, followingSteps: Bool = false, andThen next: @escaping @Sendable () -> Void = {}
+    ) throws -> RecordingReader {
         let id = try #require(post.id)
-        let reader = RecordingReader()
+        let reader = RecordingReader(followingSteps: followingSteps)
         let subscriptions = subscriptions
         run { service in
             guard let record = try? await service.find(id) else { return }
@@ -178,6 +180,26 @@ final class TestRelay {
             stopped.record = try? await service.stop(record)
         }
         return stopped
+    }
+
+    /// Answers a call of a reply that waits for an approval.
+    ///
+    /// - Returns: the code of the refusal; `nil` if the answer counts.
+    @discardableResult
+    func answer(
+        _ post: SentPrompt, _ answer: CallApprovals.Answer, round: Int = 0, index: Int = 0
+    ) -> RelayError.Code? {
+        let answered = Answered()
+        run { service in
+            do throws(RelayError) {
+                guard let id = post.id else { return }
+                let record = try await service.find(id)
+                try await service.answer(answer, to: StepPlace(round: round, index: index), of: record)
+            } catch {
+                answered.code = error.code
+            }
+        }
+        return answered.code
     }
 
     /// Adopts replies of other processes.
@@ -236,6 +258,10 @@ final class Stopped: @unchecked Sendable {
     fileprivate(set) var record: ReplyRecord?
 }
 
+private final class Answered: @unchecked Sendable {
+    var code: RelayError.Code?
+}
+
 private final class Found: @unchecked Sendable {
     var page: ReplyPage?
 }
@@ -246,13 +272,17 @@ private final class Subscriptions: @unchecked Sendable {
 
 /// A prompt that was sent to the relay, with its reader.
 final class SentPrompt: @unchecked Sendable {
-    let reader = RecordingReader()
+    let reader: RecordingReader
     fileprivate(set) var id: ReplyID?
     /// The reply; `nil` when it is released.
     fileprivate(set) weak var reply: Reply?
     fileprivate(set) var subscription: ReplySubscription?
     fileprivate(set) var refusal: RelayError?
     fileprivate var isReplaced = false
+
+    init(_ reader: RecordingReader = RecordingReader()) {
+        self.reader = reader
+    }
 
     /// Whether the reply has ended and is released.
     var isOver: Bool { isReplaced || id != nil && reply == nil }

@@ -7,52 +7,16 @@ import Testing
 
 /// Replies whose model calls tools of the server.
 @Suite(.timeLimit(.minutes(30))) struct ServerToolTests {
-    private func line(_ calls: [String], content: String = "", done: String = #""done":false"#) -> String {
-        let list = calls.map { #"{"function":{"name":"\#($0)","arguments":{"n":1}}}"# }.joined(separator: ",")
-        let members = #""role":"assistant","content":"\#(content)","tool_calls":[\#(list)]"#
-        return #"{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{\#(members)},\#(done)}"#
-    }
-
-    /// Has the model call tools, and ends its answer.
-    private func call(_ relay: TestRelay, _ names: String..., saying text: String = "") throws {
-        let answer = try relay.answer()
-        if !text.isEmpty { answer.send(text) }
-        answer.sendLine(line(names))
-        answer.finish()
-        relay.clock.settle()
-    }
-
-    private func end(_ relay: TestRelay, _ index: Int, _ text: String, isError: Bool = false) throws {
-        try #require(relay.tools.runs.count > index)
-        relay.tools.runs[index].end(text, isError: isError)
-        relay.clock.settle()
-    }
-
-    private func steps(_ relay: TestRelay, _ post: SentPrompt) -> [String] {
-        let stored = post.id.flatMap { relay.database.replies[$0]?.steps } ?? []
-        return (AnswerSteps(in: stored.span)?.rounds ?? []).flatMap(\.calls).map {
-            "\($0.name) \($0.state.rawValue) \(String(decoding: $0.result, as: UTF8.self))"
-        }
-    }
-
-    /// Ends the process of a relay for the store, and has another one adopt its replies.
-    private func takeOver(_ relay: TestRelay) -> TestRelay {
-        let other = relay.otherProcess()
-        relay.database.dead.insert(relay.store.process)
-        other.adopt()
-        return other
-    }
-
     // MARK: - Rounds
 
     @Test func modelGetsTheResultAndTheClientTheAnswer() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f", saying: "Let me look. ")
+        try relay.call("f", saying: "Let me look. ")
         #expect(relay.tools.runs.map(\.name) == ["f"] && relay.tools.runs[0].arguments == #"{"n":1}"#)
-        #expect(steps(relay, post).count == 1 && relay.model.generations.count == 1)
-        try end(relay, 0, "42")
-        #expect(steps(relay, post) == ["f done 42"])
+        #expect(relay.steps(post).count == 1 && relay.model.generations.count == 1)
+        try relay.end(0, "42")
+        #expect(relay.steps(post) == ["f done 42"])
         #expect(try relay.answer().prompts == ["user: Hi", "assistant: Let me look. ", "tool: 42"])
         #expect(try relay.answer().request.messages.json.string.contains(#""tool_calls":[{"function":{"name":"f""#))
         try relay.complete("It is 42.")
@@ -66,15 +30,15 @@ import Testing
     @Test func roundsFollowEachOther() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f", "g"])
-        try call(relay, "f", saying: "One ")
-        try end(relay, 0, "1")
-        try call(relay, "g", saying: "two ")
-        try end(relay, 1, "2")
+        try relay.call("f", saying: "One ")
+        try relay.end(0, "1")
+        try relay.call("g", saying: "two ")
+        try relay.end(1, "2")
         #expect(
             try relay.answer().prompts == ["user: Hi", "assistant: One ", "tool: 1", "assistant: two ", "tool: 2"])
         try relay.complete("three")
         #expect(post.isComplete && post.reader.text == "One two three")
-        #expect(steps(relay, post) == ["f done 1", "g done 2"])
+        #expect(relay.steps(post) == ["f done 1", "g done 2"])
         #expect(relay.tools.runs.map(\.key) == ["\(post.id!)-0-0", "\(post.id!)-1-0"])
     }
 
@@ -83,10 +47,10 @@ import Testing
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"])
         let answer = try relay.answer()
-        answer.sendLine(line(["f"], content: "Look: ", done: #""done":true,"done_reason":"stop""#))
+        answer.sendLine(TestRelay.line(["f"], content: "Look: ", done: #""done":true,"done_reason":"stop""#))
         answer.end(nil)
         relay.clock.settle()
-        try end(relay, 0, "1")
+        try relay.end(0, "1")
         try relay.complete("done")
         #expect(post.isComplete && post.reader.text == "Look: done")
     }
@@ -94,42 +58,42 @@ import Testing
     @Test func callOfTheDeviceEndsTheAnswerAfterTheToolsOfTheServer() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", tools: #"[{"function":{"name":"d"}}]"#, offering: ["f"])
-        try call(relay, "d", "f")
+        try relay.call("d", "f")
         #expect(relay.tools.runs.map(\.name) == ["f"] && post.reader.lines.isEmpty)
-        try end(relay, 0, "1")
+        try relay.end(0, "1")
         #expect(post.isComplete && relay.model.generations.count == 1)
         #expect(post.reader.lines.filter { $0.contains(#""name":"d""#) }.count == 1)
         #expect(!post.reader.lines.contains { $0.contains(#""name":"f""#) })
-        #expect(steps(relay, post) == ["f done 1"])
+        #expect(relay.steps(post) == ["f done 1"])
     }
 
     @Test func toolOfTheClientCountsInPlaceOfOneOfTheServer() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", tools: #"[{"function":{"name":"f"}}]"#, offering: ["f"])
-        try call(relay, "f")
+        try relay.call("f")
         #expect(relay.tools.runs.isEmpty && post.isComplete)
     }
 
     @Test func nameThatTheModelGotFromNowhereHasAResult() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", tools: #"[{"function":{"name":"d"}}]"#, offering: ["f"])
-        try call(relay, "x")
+        try relay.call("x")
         #expect(relay.tools.runs.isEmpty)
         #expect(try relay.answer().prompts.last == "tool: Error: there is no tool of this name. The tools are f, d.")
         try relay.complete("ok")
         #expect(post.isComplete)
-        #expect(steps(relay, post) == ["x failed Error: there is no tool of this name. The tools are f, d."])
+        #expect(relay.steps(post) == ["x failed Error: there is no tool of this name. The tools are f, d."])
     }
 
     @Test func resultOfACallThatMayNotRunIsStoredBeforeTheModelReadsIt() throws {
         let relay = TestRelay()
         relay.store.faults[.storeSteps] = [.unavailable]
         let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
-        try call(relay, "x", saying: "Wait. ")
+        try relay.call("x", saying: "Wait. ")
         #expect(relay.model.generations.count == 1)
         relay.clock.advance(by: .seconds(5))
-        #expect(relay.model.generations.count == 2 && steps(relay, post).count == 1)
-        let other = takeOver(relay)
+        #expect(relay.model.generations.count == 2 && relay.steps(post).count == 1)
+        let other = relay.takeOver()
         #expect(try other.answer().prompts.prefix(2) == ["user: Hi", "assistant: Wait. "])
     }
 
@@ -138,13 +102,13 @@ import Testing
         relay.tools.parallel = ["f"]
         let post = relay.post("Hi", offering: ["f"])
         let answer = try relay.answer()
-        for _ in 0..<(ReplyTools.maximumCalls + 3) { answer.sendLine(line(["f"])) }
+        for _ in 0..<(ReplyTools.maximumCalls + 3) { answer.sendLine(TestRelay.line(["f"])) }
         answer.finish()
         relay.clock.settle()
         var ended = 0
         while ended < relay.tools.runs.count {
             #expect(relay.tools.runs.count - ended <= ReplyTools.maximumTogether)
-            try end(relay, ended, "1")
+            try relay.end(ended, "1")
             ended += 1
         }
         #expect(ended == ReplyTools.maximumCalls)
@@ -160,8 +124,8 @@ import Testing
         let post = relay.post("Hi", offering: ["f"])
         for index in 0..<2 {
             #expect(try relay.answer().request.passThrough.contains { $0.key == "tools" })
-            try call(relay, "f")
-            try end(relay, index, "1")
+            try relay.call("f")
+            try relay.end(index, "1")
         }
         #expect(try !relay.answer().request.passThrough.contains { $0.key == "tools" })
         try relay.complete("ok")
@@ -172,8 +136,8 @@ import Testing
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"])
         for index in 0..<2 {
-            try call(relay, "f")
-            try end(relay, index, "1")
+            try relay.call("f")
+            try relay.end(index, "1")
         }
         try relay.complete("ok")
         // Each answer of the test's model has one token of each kind.
@@ -186,9 +150,9 @@ import Testing
         limits.toolRounds = 1
         let relay = TestRelay(limits)
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f")
-        try end(relay, 0, "1")
-        try call(relay, "f", saying: "So.")
+        try relay.call("f")
+        try relay.end(0, "1")
+        try relay.call("f", saying: "So.")
         #expect(relay.tools.runs.count == 1 && post.isComplete && post.reader.text == "So.")
         #expect(!post.reader.lines.contains { $0.contains(#""name":"f""#) })
     }
@@ -197,9 +161,9 @@ import Testing
         let relay = TestRelay()
         relay.tools.parallel = ["f"]
         relay.post("Hi", offering: ["f"])
-        try call(relay, "f", "f")
+        try relay.call("f", "f")
         relay.delete()
-        try end(relay, 0, "1")
+        try relay.end(0, "1")
         #expect(relay.tools.runs[1].isCancelled)
     }
 
@@ -215,15 +179,15 @@ import Testing
         let relay = TestRelay()
         relay.tools.parallel = ["p", "q"]
         relay.post("Hi", offering: ["a", "p", "q"])
-        try call(relay, "a", "p", "q", "p", "a")
+        try relay.call("a", "p", "q", "p", "a")
         #expect(relay.tools.runs.map(\.name) == ["a"])
-        try end(relay, 0, "1")
+        try relay.end(0, "1")
         #expect(relay.tools.runs.map(\.name) == ["a", "p", "q", "p"])
-        try end(relay, 3, "4")
-        try end(relay, 1, "2")
-        try end(relay, 2, "3")
+        try relay.end(3, "4")
+        try relay.end(1, "2")
+        try relay.end(2, "3")
         #expect(relay.tools.runs.map(\.name) == ["a", "p", "q", "p", "a"])
-        try end(relay, 4, "5")
+        try relay.end(4, "5")
         // The results are in the order of the calls.
         #expect(try relay.answer().prompts.suffix(5) == ["tool: 1", "tool: 2", "tool: 3", "tool: 4", "tool: 5"])
     }
@@ -231,9 +195,9 @@ import Testing
     @Test func failedToolIsAResult() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f")
-        try end(relay, 0, "Error: no", isError: true)
-        #expect(steps(relay, post) == ["f failed Error: no"])
+        try relay.call("f")
+        try relay.end(0, "Error: no", isError: true)
+        #expect(relay.steps(post) == ["f failed Error: no"])
         #expect(try relay.answer().prompts.last == "tool: Error: no")
     }
 
@@ -243,18 +207,18 @@ import Testing
         let relay = TestRelay()
         relay.store.faults[.storeSteps] = [.unavailable, .lost]
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f")
+        try relay.call("f")
         #expect(relay.tools.runs.isEmpty)
         relay.clock.advance(by: .seconds(5))
-        #expect(relay.tools.runs.count == 1 && steps(relay, post).count == 1)
+        #expect(relay.tools.runs.count == 1 && relay.steps(post).count == 1)
     }
 
     @Test func modelGetsAResultOnlyAfterItIsStored() throws {
         let relay = TestRelay()
         relay.post("Hi", offering: ["f"])
-        try call(relay, "f")
+        try relay.call("f")
         relay.store.faults[.storeSteps] = [.unavailable]
-        try end(relay, 0, "1")
+        try relay.end(0, "1")
         #expect(relay.model.generations.count == 1)
         relay.clock.advance(by: .seconds(5))
         #expect(relay.model.generations.count == 2 && relay.tools.runs.count == 1)
@@ -263,10 +227,10 @@ import Testing
     @Test func callOfAReplyThatAnotherProcessOwnsDoesNotRun() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
-        let other = takeOver(relay)
-        try call(relay, "f")
+        let other = relay.takeOver()
+        try relay.call("f")
         #expect(relay.tools.runs.isEmpty && !post.isComplete)
-        try call(other, "f")
+        try other.call("f")
         #expect(other.tools.runs.count == 1)
     }
 
@@ -277,20 +241,20 @@ import Testing
         let relay = TestRelay()
         if isIdempotent { relay.tools.idempotent = ["f"] }
         let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
-        try call(relay, "f", saying: "Wait. ")
-        let other = takeOver(relay)
+        try relay.call("f", saying: "Wait. ")
+        let other = relay.takeOver()
         if isIdempotent {
             #expect(other.tools.runs.map(\.key) == [relay.tools.runs[0].key])
-            try end(other, 0, "1")
-            #expect(steps(other, post) == ["f done 1"])
+            try other.end(0, "1")
+            #expect(other.steps(post) == ["f done 1"])
         } else {
             #expect(other.tools.runs.isEmpty)
-            #expect(steps(other, post)[0].hasPrefix("f unknown The outcome of this call is unknown"))
+            #expect(other.steps(post)[0].hasPrefix("f unknown The outcome of this call is unknown"))
         }
         // The late result of the former owner changes nothing.
-        let before = steps(other, post)
-        try end(relay, 0, "late")
-        #expect(steps(other, post) == before)
+        let before = other.steps(post)
+        try relay.end(0, "late")
+        #expect(other.steps(post) == before)
         let prompts = try other.answer().prompts
         #expect(prompts.prefix(2) == ["user: Hi", "assistant: Wait. "] && prompts.count == 3)
         let reader = try other.read(post)
@@ -302,12 +266,12 @@ import Testing
     @Test func callThatHadNotBegunRunsAfterTheTakeover() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f", "g"])
-        try call(relay, "f", "g")
-        #expect(steps(relay, post)[1].hasPrefix("g waiting"))
-        let other = takeOver(relay)
+        try relay.call("f", "g")
+        #expect(relay.steps(post)[1].hasPrefix("g waiting"))
+        let other = relay.takeOver()
         #expect(other.tools.runs.map(\.name) == ["g"])
-        try end(other, 0, "2")
-        #expect(steps(other, post)[0].hasPrefix("f unknown") && steps(other, post)[1] == "g done 2")
+        try other.end(0, "2")
+        #expect(other.steps(post)[0].hasPrefix("f unknown") && other.steps(post)[1] == "g done 2")
         #expect(try other.answer().prompts.last == "tool: 2")
     }
 
@@ -315,16 +279,16 @@ import Testing
         let relay = TestRelay()
         relay.tools.idempotent = ["f"]
         let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
-        try call(relay, "f")
-        try end(relay, 0, "1")
+        try relay.call("f")
+        try relay.end(0, "1")
         try relay.answer().send("It ")
         relay.clock.settle()
-        let other = takeOver(relay)
+        let other = relay.takeOver()
         #expect(other.tools.runs.isEmpty)
         #expect(try other.answer().prompts == ["user: Hi", "assistant: ", "tool: 1"])
         let reader = try other.read(post)
         try other.complete("is 1.")
-        #expect(reader.text == "is 1." && steps(other, post) == ["f done 1"])
+        #expect(reader.text == "is 1." && other.steps(post) == ["f done 1"])
     }
 
     // MARK: - Failing model servers
@@ -333,8 +297,8 @@ import Testing
     @Test func failureInALaterRoundKeepsTheSteps() throws {
         let relay = TestRelay(rescues: 2)
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f", saying: "First. ")
-        try end(relay, 0, "1")
+        try relay.call("f", saying: "First. ")
+        try relay.end(0, "1")
         try relay.answer().send("Sec")
         try relay.answer().fail(.incomplete)
         relay.clock.advance(by: .seconds(5))
@@ -348,7 +312,7 @@ import Testing
     @Test func callsOfAnAnswerThatBrokeOffDoNotRun() throws {
         let relay = TestRelay(failovers: 2, rescues: 2)
         let post = relay.post("Hi", offering: ["f"])
-        try relay.answer().sendLine(line(["f"]))
+        try relay.answer().sendLine(TestRelay.line(["f"]))
         try relay.answer().fail(.incomplete)
         relay.clock.advance(by: .seconds(5))
         #expect(relay.tools.runs.isEmpty && relay.model.generations.count == 2)
@@ -363,7 +327,7 @@ import Testing
         relay.tools.refused = ["f"]
         // As a conversation that was imported names it.
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f")
+        try relay.call("f")
         #expect(relay.tools.runs.isEmpty)
         #expect(try relay.answer().prompts.last?.hasPrefix("tool: Error: there is no tool of this name") == true)
         try relay.complete("ok")
@@ -373,10 +337,10 @@ import Testing
     @Test func resultsOfAReplyHaveALimit() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f", "f")
-        try end(relay, 0, String(repeating: "x", count: ReplyTools.maximumResults))
+        try relay.call("f", "f")
+        try relay.end(0, String(repeating: "x", count: ReplyTools.maximumResults))
         #expect(relay.tools.runs.count == 1)
-        #expect(steps(relay, post)[1].hasPrefix("f failed Error: not run, because the results of this answer"))
+        #expect(relay.steps(post)[1].hasPrefix("f failed Error: not run, because the results of this answer"))
         try relay.complete("ok")
         #expect(post.isComplete)
     }
@@ -385,7 +349,7 @@ import Testing
         let relay = TestRelay()
         relay.store.faults[.storeSteps] = [.hang]
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f")
+        try relay.call("f")
         _ = relay.stop(post)
         relay.store.release(.storeSteps)
         relay.clock.settle()
@@ -395,9 +359,9 @@ import Testing
     @Test func stopAfterOneOfSeveralCallsRunsNoOther() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f", "f")
+        try relay.call("f", "f")
         relay.store.faults[.storeSteps] = [.hang]
-        try end(relay, 0, "1")
+        try relay.end(0, "1")
         _ = relay.stop(post)
         relay.store.release(.storeSteps)
         relay.clock.settle()
@@ -409,9 +373,9 @@ import Testing
         let relay = TestRelay()
         relay.tools.idempotent = ["f"]
         let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
-        try call(relay, "f")
+        try relay.call("f")
         relay.run { service in service.endReplies() }
-        #expect(relay.tools.runs[0].isCancelled && steps(relay, post)[0].hasPrefix("f running"))
+        #expect(relay.tools.runs[0].isCancelled && relay.steps(post)[0].hasPrefix("f running"))
         let other = relay.otherProcess()
         other.adopt()
         #expect(other.tools.runs.map(\.key) == [relay.tools.runs[0].key])
@@ -420,12 +384,12 @@ import Testing
     @Test func stopEndsTheToolsThatRun() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"])
-        try call(relay, "f")
+        try relay.call("f")
         _ = relay.stop(post)
         #expect(relay.tools.runs[0].isCancelled && post.ending?.hasPrefix("cancelled") == true)
-        #expect(steps(relay, post)[0].hasPrefix("f unknown The call was stopped"))
-        try end(relay, 0, "late")
-        #expect(steps(relay, post)[0].hasPrefix("f unknown The call was stopped"))
+        #expect(relay.steps(post)[0].hasPrefix("f unknown The call was stopped"))
+        try relay.end(0, "late")
+        #expect(relay.steps(post)[0].hasPrefix("f unknown The call was stopped"))
         #expect(relay.model.generations.count == 1)
     }
 }

@@ -11,7 +11,7 @@ struct MemberNames {
     /// The names in a request to `/llmchat`.
     static let ofRequest = MemberNames([
         "appID", "conversation", "model", "messages", "stream", "parent", "on_disconnect", "on_interrupt",
-        "when_busy", "queue_events", "options",
+        "when_busy", "queue_events", "step_events", "options",
         "format", "think", "tools", "keep_alive", "stream_options", "n", "max_tokens", "max_completion_tokens",
     ])
 

@@ -41,6 +41,9 @@ extension ChatRequest {
         if let range = members.value("queue_events", in: body) {
             queueEvents = try ChatRequestField("queue_events", body.extracting(range)).boolean()
         }
+        if let range = members.value("step_events", in: body) {
+            stepEvents = try ChatRequestField("step_events", body.extracting(range)).boolean()
+        }
         passThrough = try Self.passThrough(members.others, in: body, permitsKept: permitsKept)
         if keepingTools { try takeTools() }
     }
@@ -62,7 +65,7 @@ extension ChatRequest {
     /// The members that are not for the model server.
     private static let ownMembers = [
         "appID", "conversation", "model", "messages", "stream", "parent", "on_disconnect", "on_interrupt", "when_busy",
-        "queue_events",
+        "queue_events", "step_events",
     ]
 
     /// The name of an app or of a conversation.

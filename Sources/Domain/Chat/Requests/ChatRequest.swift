@@ -36,6 +36,9 @@ public struct ChatRequest: Sendable, Equatable {
     /// Whether queue positions are sent as events too; `nil` if the body does not have the member.
     public var queueEvents: Bool?
 
+    /// Whether calls of tools of the server are sent as events; `nil` if the body does not have the member.
+    public var stepEvents: Bool?
+
     /// The members for the model server: `options`, `format`, `tools`.
     public var passThrough: [RawMember]
 

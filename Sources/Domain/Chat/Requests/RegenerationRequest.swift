@@ -17,6 +17,9 @@ public struct RegenerationRequest: Sendable, Equatable {
     /// Whether queue positions are sent as events too; `nil` if the body does not have the member.
     public var queueEvents: Bool?
 
+    /// Whether calls of tools of the server are sent as events; `nil` if the body does not have the member.
+    public var stepEvents: Bool?
+
     /// Creates a request with the defaults.
     public init() {}
 
@@ -46,6 +49,7 @@ public struct RegenerationRequest: Sendable, Equatable {
         case onDisconnect = "on_disconnect"
         case onInterrupt = "on_interrupt"
         case queueEvents = "queue_events"
+        case stepEvents = "step_events"
     }
 
     private mutating func read(_ member: Member?, _ value: Span<UInt8>) throws(ChatRequestError) {
@@ -61,10 +65,13 @@ public struct RegenerationRequest: Sendable, Equatable {
             onInterrupt = isNull ? .close : try ChatRequestField("on_interrupt", value).interruptPolicy()
         case .queueEvents:
             queueEvents = isNull ? nil : try ChatRequestField("queue_events", value).boolean()
+        case .stepEvents:
+            stepEvents = isNull ? nil : try ChatRequestField("step_events", value).boolean()
         case nil:
             throw ChatRequestError(
                 problem: .unknownMember, field: nil,
-                message: "The body may have model, stream, on_disconnect, on_interrupt and queue_events only.")
+                message:
+                    "The body may have model, stream, on_disconnect, on_interrupt, queue_events and step_events only.")
         }
     }
 

@@ -7,6 +7,8 @@ import ChatterdBasics
 public struct AnswerSteps: Sendable {
     /// What is known of a call.
     public enum State: String, Sendable, CaseIterable {
+        /// The call waits for a person's approval.
+        case asked
         /// The tool has not begun.
         case waiting
         /// The tool has begun, and its end is not stored. The result says so, for the model of another process.
@@ -15,8 +17,13 @@ public struct AnswerSteps: Sendable {
         case done
         /// The tool has failed or refused the call. The result says why.
         case failed
+        /// The call was not made: no person has approved it.
+        case refused
         /// The process that ran the tool is gone, so the tool may have had its effect or not.
         case unknown
+
+        /// Whether the state is the last one of a call.
+        public var isEnd: Bool { self == .done || self == .failed || self == .refused || self == .unknown }
     }
 
     /// A call of a tool of the server.
@@ -30,7 +37,17 @@ public struct AnswerSteps: Sendable {
         public let id: String?
         public private(set) var state = State.waiting
         /// What the model reads as the result, in UTF-8.
-        public private(set) var result = Array("The call was not made: the server stopped before it.".utf8)
+        public private(set) var result = AnswerSteps.waitingResult
+
+        /// Has the call wait for an approval.
+        public mutating func ask() {
+            (state, result) = (.asked, AnswerSteps.askedResult)
+        }
+
+        /// Permits the call.
+        public mutating func approve() {
+            (state, result) = (.waiting, AnswerSteps.waitingResult)
+        }
 
         /// Records that the tool begins.
         public mutating func begin() {
@@ -58,8 +75,27 @@ public struct AnswerSteps: Sendable {
 
     public var rounds: [Round] = []
 
+    /// The call at a place; `nil` if there is none.
+    public subscript(place: StepPlace) -> Call? {
+        guard rounds.indices.contains(place.round), rounds[place.round].calls.indices.contains(place.index) else {
+            return nil
+        }
+        return rounds[place.round].calls[place.index]
+    }
+
+    /// The calls that wait for an approval.
+    public var asked: [StepChange] {
+        var known = KnownSteps()
+        return known.take(self).filter { $0.call.state == .asked }
+    }
+
     /// Creates steps without a round.
     public init() {}
+
+    /// The result of a call until it begins.
+    static let waitingResult = Array("The call was not made: the server stopped before it.".utf8)
+    /// The result of a call that waits for an approval.
+    static let askedResult = Array("The call was not made: no person has approved it.".utf8)
 
     /// The result of a call until its end is stored.
     static let unknownResult = Array(
@@ -138,7 +174,7 @@ public struct AnswerSteps: Sendable {
     }
 
     /// Whether the further members of a message begin with steps.
-    static func begin(_ members: Span<UInt8>) -> Bool {
+    public static func begin(_ members: Span<UInt8>) -> Bool {
         let count = memberStart.utf8CodeUnitCount
         return members.count > count && members.extracting(first: count).isEqual(to: memberStart)
     }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdHTTP
 import ChatterdRelay
 
@@ -19,6 +20,9 @@ public protocol AnswerEncoder {
     /// Appends the position of the answer in the queue of a model server, if the form has one for it.
     mutating func append(_ queue: QueuePosition, at nanoseconds: Int64, to buffer: inout ByteBuffer)
 
+    /// Appends a call of a tool of the server that is new or has another state, if the form has an event for it.
+    mutating func append(_ change: StepChange, to buffer: inout ByteBuffer)
+
     /// Takes the answer so far back; it starts over at `position`.
     ///
     /// - Returns: `false` if the form cannot take text back.
@@ -38,6 +42,7 @@ public protocol AnswerEncoder {
 extension AnswerEncoder {
     var heldSize: Int { 0 }
     func append(_ queue: QueuePosition, at nanoseconds: Int64, to buffer: inout ByteBuffer) {}
+    func append(_ change: StepChange, to buffer: inout ByteBuffer) {}
     func reset(to position: ReplyPosition, at nanoseconds: Int64, to buffer: inout ByteBuffer) -> Bool { false }
 }
 

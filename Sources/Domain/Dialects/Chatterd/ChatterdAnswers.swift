@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdHTTP
 import ChatterdRelay
 
@@ -86,6 +87,13 @@ struct ChatterdEventEncoder: AnswerEncoder {
         ReplyEvents(model: model).appendQueuePosition(
             queue.position, of: queue.length, at: nanoseconds, upstream: queue.upstream, to: &data)
         EventEncoder.append(name: .queue, data: data.bytes, to: &buffer)
+    }
+
+    /// Appends an event without an id: a client that comes back gets the present state.
+    func append(_ change: StepChange, to buffer: inout ByteBuffer) {
+        var data = ByteBuffer()
+        data.append(change)
+        EventEncoder.append(name: .step, data: data.bytes, to: &buffer)
     }
 
     func reset(to position: ReplyPosition, at nanoseconds: Int64, to buffer: inout ByteBuffer) -> Bool {

@@ -36,6 +36,8 @@ struct CourseEventEncoder: AnswerEncoder {
         base.append(queue, at: nanoseconds, to: &buffer)
     }
 
+    func append(_ change: StepChange, to buffer: inout ByteBuffer) { base.append(change, to: &buffer) }
+
     mutating func reset(to position: ReplyPosition, at nanoseconds: Int64, to buffer: inout ByteBuffer) -> Bool {
         calls = position.toolCalls
         marker = LocationMarker()

@@ -38,6 +38,10 @@ public struct ReplyDocument {
                         assistantSaying: page.text.span, thinking: page.thinking.span,
                         toolCalls: page.toolCalls.span)
                 }
+                if state == nil, let asked = page.steps?.steps.asked, !asked.isEmpty {
+                    json.name("approvals")
+                    json.raw { $0.append(asked) }
+                }
                 json.member("done", state != nil)
                 if !reply.provenance.isEmpty {
                     // The provenance is a list of members already.

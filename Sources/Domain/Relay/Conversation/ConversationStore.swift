@@ -83,8 +83,22 @@ public protocol ConversationStore: AnyObject, Sendable {
     /// - Throws: `conversationReplaced` if the turn is gone, `interrupted` if another process has closed or adopted it.
     func storeSteps(_ steps: [UInt8], of turn: Turn, id: ReplyID, attempt: Int) async throws(RelayError)
 
-    /// The stored steps of a running reply; empty if there are none.
-    func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> [UInt8]
+    /// The stored steps of a running reply.
+    func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> StoredSteps
+
+    /// Answers a call of a running reply that waits for an approval, unless it has an answer. The first answer counts, whichever process
+    /// owns the reply.
+    ///
+    /// - Returns: the answers to the calls of the reply.
+    /// - Throws: `conversationReplaced` if the reply is gone.
+    func answer(
+        _ answer: CallApprovals.Answer, to place: StepPlace, of turn: Turn, id: ReplyID
+    ) async throws(RelayError) -> CallApprovals
+
+    /// The answers to the calls of a reply that waited for an approval.
+    ///
+    /// - Throws: `conversationReplaced` if the reply is gone.
+    func approvals(of turn: Turn, id: ReplyID) async throws(RelayError) -> CallApprovals
 
     /// Reads the current history of the turn of a reply.
     ///
@@ -123,8 +137,12 @@ public protocol ConversationStore: AnyObject, Sendable {
     ///
     /// An empty page without an ending means that there is no more content yet. The page starts at another position than requested
     /// if the reply has another attempt, or has ended and is shorter.
+    /// - Parameter steps: the version of the steps that the caller has, empty for none. The page of a running reply has the steps if they
+    ///   have another version; without a parameter only that of a reply that has ended has them.
     /// - Throws: `replyNotFound` if the reply is gone.
-    func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage
+    func readReply(
+        _ reply: ReplyRecord, from position: ReplyPosition, steps: String?
+    ) async throws(RelayError) -> ReplyPage
 
     /// Sends a signal to the process that generates a reply. No effect if the reply has ended.
     func signal(_ kind: ReplySignal.Kind, to reply: ReplyRecord) async throws(RelayError)

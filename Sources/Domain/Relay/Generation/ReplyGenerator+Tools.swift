@@ -97,13 +97,13 @@ extension ReplyGenerator {
 
     /// Takes over the steps of a reply that another process has left: gives the readers what the model said, and ends its calls.
     func adopt(_ tools: ReplyTools) async throws(RelayError) {
-        var stored: [UInt8] = []
+        var stored = StoredSteps()
         try await context.retryWhileStoreIsUnavailable(pause) { [self] () async throws(RelayError) in
             try checkCancellation()
             stored = try await context.store.steps(of: reply.turn, id: reply.id)
         }
-        guard let steps = AnswerSteps(in: stored.span) else { return }
-        tools.adopt(steps)
+        guard let steps = AnswerSteps(in: stored.members.span) else { return }
+        tools.adopt(steps, stored.approvals)
         appendContent(of: tools.steps)
         try await store(tools)
         try await run(tools)
@@ -129,23 +129,70 @@ extension ReplyGenerator {
     private func run(_ tools: ReplyTools) async throws(RelayError) {
         // The reply may have been stopped while its calls were stored.
         try checkCancellation()
-        try await tools.run { [self] () async throws(RelayError) in
-            try await store(tools)
+        while true {
+            try await tools.run { [self] () async throws(RelayError) in
+                try await store(tools)
+            }
+            if run.cancellation != nil, tools.isUnstored { try await store(tools) }
+            try checkCancellation()
+            guard tools.isAsking else { return }
+            try await waitForAnswers(tools)
         }
-        try checkCancellation()
+    }
+
+    /// Waits until a call that needs an approval has an answer, which the store keeps. A call without one in time is refused.
+    ///
+    /// No unavailability of the store ends the wait.
+    private func waitForAnswers(_ tools: ReplyTools) async throws(RelayError) {
+        // Readers learn of the call after it is stored, so that an answer finds it.
+        if tools.isUnstored { try await store(tools) }
+        let deadline = now + context.limits.approvalTimeout
+        while run.cancellation == nil {
+            tools.hasAnswers = false
+            do throws(RelayError) {
+                if tools.take(try await approvals(of: tools, isLate: now >= deadline)) { break }
+            } catch  where error.code == .storeUnavailable {}
+            guard run.cancellation == nil, !tools.hasAnswers else { continue }
+            await pause.wait(atMost: context.limits.approvalPoll)
+        }
+        // A reply that ends stores its last state.
+        try await store(tools)
+    }
+
+    /// The answers to the calls that need an approval. If it is too late for others, those without one have the answer that says so.
+    private func approvals(of tools: ReplyTools, isLate: Bool) async throws(RelayError) -> CallApprovals {
+        var approvals = try await context.store.approvals(of: reply.turn, id: reply.id)
+        guard isLate else { return approvals }
+        for place in tools.asked where approvals[place] == nil {
+            approvals = try await context.store.answer(.missed, to: place, of: reply.turn, id: reply.id)
+        }
+        return approvals
+    }
+
+    /// A client may have answered a call that waits for an approval.
+    func receiveAnswer() {
+        guard let tools, tools.isAsking else { return }
+        tools.hasAnswers = true
+        pause.end()
     }
 
     /// Stores the steps. The last state of a reply that ends is stored too, if the store is there.
     private func store(_ tools: ReplyTools) async throws(RelayError) {
         let steps = tools.steps.member
         let (turn, id, attempt) = (reply.turn, reply.id, reply.contentEnd.attempt)
+        let published = tools.steps
+        tools.stored()
         if let cancellation = run.cancellation {
-            try? await context.store.storeSteps(steps, of: turn, id: id, attempt: attempt)
+            do throws(RelayError) {
+                try await context.store.storeSteps(steps, of: turn, id: id, attempt: attempt)
+                reply.publish(published)
+            } catch {}
             throw cancellation
         }
         try await context.retryWhileStoreIsUnavailable(pause) { [self] () async throws(RelayError) in
             try checkCancellation()
             try await context.store.storeSteps(steps, of: turn, id: id, attempt: attempt)
         }
+        reply.publish(published)
     }
 }

@@ -8,6 +8,8 @@ struct ReplyAudience {
     var count = 0
     /// The position of the reply in the queue of a model server, while it waits there.
     private(set) var queuePosition: QueuePosition?
+    /// The steps of the reply; `nil` as long as it has none.
+    private(set) var steps: ReplySteps?
     /// The followers on other shards.
     private(set) var followers: [CrossShardSignal] = []
     /// The time up to which another process counts as a reader.
@@ -39,6 +41,9 @@ struct ReplyAudience {
         if let queuePosition {
             subscription.receiveSoon(queuePosition: queuePosition)
         }
+        if let steps {
+            subscription.receiveSoon(steps)
+        }
     }
 
     /// Removes a subscription that falls behind or leaves.
@@ -61,6 +66,13 @@ struct ReplyAudience {
         queuePosition = position
         guard let position else { return }
         forEach { $0.receive(queuePosition: position) }
+    }
+
+    /// Sends new steps to the members.
+    mutating func setSteps(_ steps: ReplySteps) {
+        guard steps !== self.steps else { return }
+        self.steps = steps
+        forEach { $0.receive(steps) }
     }
 
     /// Calls `body` for each member. Members may leave meanwhile.

@@ -7,8 +7,9 @@ import ChatterdBasics
 final class ReplyFollower: ReplySource {
     /// The functions of the shard that a follower uses.
     struct Hooks {
-        /// Reads a page of the reply. An empty page without an ending means that there is no more content yet.
-        var pull: (ReplyPosition) async throws(RelayError) -> ReplyPage
+        /// Reads a page of the reply. An empty page without an ending means that there is no more content yet. With a version the page of a
+        /// reply that runs has its steps too, if they have another one.
+        var pull: (ReplyPosition, _ steps: String?) async throws(RelayError) -> ReplyPage
         /// Signals the process that generates the reply that the reply has readers here. Called every four seconds.
         var keepAlive: () -> Void = {}
         /// Called when the first reader arrives, and when the last one leaves.
@@ -34,6 +35,8 @@ final class ReplyFollower: ReplySource {
     private let scheduler: Scheduler
     private let limits: RelayLimits
     private var audience = ReplyAudience()
+    /// Whether a reader has followed the steps of the reply.
+    private var followsSteps = false
     private var isPulling = false
     /// Whether there may be unread content.
     private var mayHaveMore = true
@@ -102,6 +105,7 @@ final class ReplyFollower: ReplySource {
     // MARK: - Readers
 
     func attach(_ subscription: ReplySubscription) {
+        followsSteps = followsSteps || subscription.followsSteps
         let start = audience.isEmpty ? subscription.position : position.common(with: subscription.position)
         audience.attach(subscription)
         if start != position {
@@ -129,7 +133,7 @@ final class ReplyFollower: ReplySource {
     }
 
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
-        try await hooks.pull(position)
+        try await hooks.pull(position, nil)
     }
 
     /// Signals the generating process that the reply is read, or the shard that it is not.
@@ -175,7 +179,7 @@ final class ReplyFollower: ReplySource {
             mayHaveMore = false
             let start = position
             do throws(RelayError) {
-                let page = try await hooks.pull(start)
+                let page = try await hooks.pull(start, followsSteps ? audience.steps?.version ?? "" : nil)
                 pulledAt = scheduler.now()
                 retry = StoreRetry()
                 guard start == position else {
@@ -214,6 +218,9 @@ final class ReplyFollower: ReplySource {
             }
         }
         position = page.end
+        if let steps = page.steps {
+            audience.setSteps(steps)
+        }
         if page.queuePosition != audience.queuePosition {
             audience.setQueuePosition(page.queuePosition)
         }

@@ -13,6 +13,8 @@ public struct ReplyPage: Sendable {
     public var ending: ReplyEnding?
     /// The position of the reply in the queue of a model server; `nil` if it does not wait or the position is unknown.
     public var queuePosition: QueuePosition?
+    /// The steps of the reply; `nil` if it has none, or the page was read without them.
+    public var steps: ReplySteps?
     /// The reason why the end of the reply is unknown for now; `nil` unless its owner has timed out waiting for the store.
     var interimError: RelayError?
 

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 
 /// One reader of one reply. A reader that keeps up receives new lines as they arrive; a slow one catches up page by page. Confined to
 /// its shard.
@@ -22,6 +23,14 @@ public final class ReplySubscription: IndexedSetElement {
         var alarm: (any Alarm)?
     }
 
+    /// The steps of a reader that follows them.
+    private final class StepCourse {
+        var known = KnownSteps()
+        var last: ReplySteps?
+        /// The steps that the reader does not have yet: it is full, or gets them soon.
+        var waiting: ReplySteps?
+    }
+
     /// The end of the content that the reader has received.
     public private(set) var position: ReplyPosition
     /// Whether the reader cannot receive more for now.
@@ -35,6 +44,7 @@ public final class ReplySubscription: IndexedSetElement {
     private var listener: (any ReplyListener)?
     private var source: (any ReplySource)?
     private var lag: Lag?
+    private let course: StepCourse?
     private let lines: ReplyLines
     private let scheduler: Scheduler
     /// The time of retries while the store is unavailable, and the interval of polls.
@@ -52,12 +62,16 @@ public final class ReplySubscription: IndexedSetElement {
         self.source = source
         self.lines = lines
         self.scheduler = scheduler
+        course = listener.followsSteps ? StepCourse() : nil
         storeRetryTimeout = limits.storeRetryTimeout
         tick = limits.journalTick
     }
 
     /// Whether the reader's position is beyond the source's one.
     var skips: Bool { isAhead }
+
+    /// Whether the reader gets the steps of the reply.
+    var followsSteps: Bool { course != nil }
 
     /// Starts the subscription. The listener gets no call before this returns.
     func start() {
@@ -75,6 +89,7 @@ public final class ReplySubscription: IndexedSetElement {
     public func listenerIsReady() {
         guard isFull else { return }
         isFull = false
+        sendWaitingSteps()
         switch state {
         case .live: source?.drained(self)
         case .waiting: beginCatchingUp()
@@ -172,6 +187,30 @@ public final class ReplySubscription: IndexedSetElement {
     /// Sends the queue position soon, because a listener gets no call before it has its subscription.
     func receiveSoon(queuePosition: QueuePosition) {
         scheduler.run(with: self) { $0.receive(queuePosition: queuePosition) }
+    }
+
+    /// The reply has other steps.
+    func receive(_ steps: ReplySteps) {
+        guard let course, state != .over, steps !== course.last else { return }
+        course.waiting = steps
+        if !isFull { sendWaitingSteps() }
+    }
+
+    /// Sends the steps soon, because a listener gets no call before it has its subscription.
+    func receiveSoon(_ steps: ReplySteps) {
+        guard let course else { return }
+        course.waiting = steps
+        scheduler.run(with: self) { subscription in
+            if !subscription.isFull { subscription.sendWaitingSteps() }
+        }
+    }
+
+    /// Sends the steps that the reader does not have yet. The end follows the last ones, whether the reader is full or not.
+    private func sendWaitingSteps() {
+        guard let course, let steps = course.waiting.take() else { return }
+        course.last = steps
+        let changes = course.known.take(steps.steps)
+        if !changes.isEmpty { listener?.receive(changes) }
     }
 
     /// The rest of the reply cannot be read.
@@ -309,6 +348,7 @@ public final class ReplySubscription: IndexedSetElement {
 
     /// Sends the missing part of a page to the reader. Returns whether the reader has received all of it.
     private func deliver(_ page: ReplyPage) -> Bool {
+        if let steps = page.steps { receive(steps) }
         var line = ByteBuffer()
         while let end = lines.next(in: page, after: position, into: &line) {
             guard !isFull else { return false }
@@ -336,6 +376,7 @@ public final class ReplySubscription: IndexedSetElement {
 
     private func send(_ ending: ReplyEnding, at end: ReplyPosition) {
         position = end
+        sendWaitingSteps()
         let listener = listener
         finish()
         listener?.end(ending, at: end)
@@ -356,10 +397,19 @@ public protocol ReplyListener: AnyObject {
     func receive(_ lines: PositionedLines) -> Bool
     /// The reply waits for a slot of its model server, at this position of the queue.
     func isQueued(at position: QueuePosition)
+    /// Whether the listener gets the steps of the reply.
+    var followsSteps: Bool { get }
+    /// Calls of tools of the server are new, or have another state. The first call has those that exist, if there are any.
+    func receive(_ changes: [StepChange])
     /// The reply restarts at `position`. The content so far is invalid.
     func reset(to position: ReplyPosition)
     /// Receives the last event. Called once, as the last call.
     func end(_ ending: ReplyEnding, at position: ReplyPosition)
     /// The rest of the reply cannot be read. Called once, instead of `end`.
     func fail(_ error: RelayError)
+}
+
+extension ReplyListener {
+    public var followsSteps: Bool { false }
+    public func receive(_ changes: [StepChange]) {}
 }

@@ -125,6 +125,12 @@ extension Reply {
         audience.signalFollowers()
     }
 
+    /// Sends the steps to the readers, after they are stored.
+    func publish(_ steps: AnswerSteps) {
+        audience.setSteps(ReplySteps(steps))
+        audience.signalFollowers()
+    }
+
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         if let follower { return try await follower.page(from: position) }
         if let page = memoryPage(from: position) { return page }
@@ -136,6 +142,7 @@ extension Reply {
         var page = content.page(from: position)
         page?.ending = ending
         page?.queuePosition = audience.queuePosition
+        page?.steps = audience.steps
         page?.interimError = readerError.value
         return page
     }

@@ -148,6 +148,11 @@ public final class Reply: ReplySource, IndexedSetElement {
         }
     }
 
+    /// A client has answered a call that waits for an approval.
+    func receiveAnswer() {
+        if case .generating(let generator) = phase { generator.receiveAnswer() }
+    }
+
     /// Ends a wait for the store or for a restarting model server, because the process stops.
     func endWaits() {
         pause.end()

@@ -8,6 +8,8 @@ public struct ReplySignal: Sendable, Hashable {
     public enum Kind: String, Sendable, CaseIterable {
         /// A client stops the reply.
         case stop
+        /// A call of the reply that waits for an approval has an answer.
+        case answer
         /// The reply is read in another process; valid for `readLifetime`.
         case read
         /// The store no longer has the reply as running: its conversation was replaced or deleted, or another process has closed it.

@@ -23,8 +23,8 @@ extension ChatService {
         let id = record.id
         let signal = CrossShardSignal(on: scheduler) { [unowned self] in followers[id]?.signal() }
         var hooks = ReplyFollower.Hooks(
-            pull: { [unowned self] position async throws(RelayError) in
-                try await followedPage(of: record, from: position)
+            pull: { [unowned self] position, steps async throws(RelayError) in
+                try await followedPage(of: record, from: position, steps: steps)
             })
         if home == nil, record.state == nil {
             hooks.keepAlive = { [unowned self] in
@@ -53,12 +53,12 @@ extension ChatService {
     /// - Throws: `shuttingDown` for a reply of another process when this one stops: the reader can continue there. The interim error of
     ///   a page without new content.
     private func followedPage(
-        of record: ReplyRecord, from position: ReplyPosition
+        of record: ReplyRecord, from position: ReplyPosition, steps: String?
     ) async throws(RelayError) -> ReplyPage {
         let isLocal = directory[record.id] != nil
         let page: ReplyPage
         do throws(RelayError) {
-            page = try await self.page(of: record, from: position)
+            page = try await self.page(of: record, from: position, steps: steps)
         } catch {
             throw isStopping && !isLocal ? Self.ending : error
         }

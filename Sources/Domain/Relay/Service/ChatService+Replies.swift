@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdIdentity
 
 /// Reading and stopping replies, on the shard or process that generates them.
@@ -47,18 +48,21 @@ extension ChatService {
     ) async throws(RelayError) -> ReplyPage {
         var whole = ReplyPage(start: ReplyPosition(attempt: record.attempt))
         while true {
-            if let memory, !memory.grow(to: 3 * whole.end.total, for: .result) {
+            if let memory, !memory.grow(to: 3 * (whole.end.total + (whole.steps?.size ?? 0)), for: .result) {
                 throw RelayError(.overloaded, memory.refusal)
             }
-            let page = try await page(of: record, from: whole.end)
+            let page = try await page(of: record, from: whole.end, steps: whole.steps?.version ?? "")
             if page.start != whole.end {
                 // The reply has restarted.
+                let steps = whole.steps
                 whole = page
+                whole.steps = page.steps ?? steps
             } else {
                 whole.text += page.text
                 whole.thinking += page.thinking
                 whole.toolCalls += page.toolCalls
                 whole.ending = page.ending
+                whole.steps = page.steps ?? whole.steps
             }
             if let ending = whole.ending {
                 whole.ending = lines(of: record).ending(ending)
@@ -91,10 +95,41 @@ extension ChatService {
         }
     }
 
+    /// Answers a call of a tool that waits for an approval, in the place of a person. The same answer may be given again, at any time.
+    ///
+    /// - Throws: `callNotAsked` if the call does not wait, or has another answer.
+    public func answer(
+        _ answer: CallApprovals.Answer, to place: StepPlace, of record: ReplyRecord
+    ) async throws(RelayError) {
+        let (turn, id) = (record.turn, record.id)
+        let stored = try await store.steps(of: turn, id: id)
+        let isAsked = await scheduler.work(stored.members.count) {
+            AnswerSteps(in: stored.members.span)?[place]?.state == .asked
+        }
+        let approvals =
+            isAsked
+            ? try await store.answer(answer, to: place, of: turn, id: id)
+            : try await store.approvals(of: turn, id: id)
+        guard let first = approvals[place] else {
+            throw RelayError(.callNotAsked, "The reply has no call that waits for an approval at this place.")
+        }
+        guard first == answer else { throw RelayError(.callNotAsked, first.refusal) }
+        if let home = directory[id] {
+            home.run { $0.receive(ReplySignal(id: id, kind: .answer)) }
+        } else if isAsked {
+            // The owner looks for answers by itself if the signal is lost.
+            try? await store.signal(.answer, to: record)
+        }
+    }
+
     /// Reads one page of a reply, from memory or from the store.
     ///
+    /// - Parameter steps: the version of the steps that the caller has, empty for none; the page of a reply that runs has newer ones. `nil` if
+    ///   the caller needs none.
     /// - Throws: `conversationReplaced` if the reply is deleted.
-    public func page(of record: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+    public func page(
+        of record: ReplyRecord, from position: ReplyPosition, steps: String? = nil
+    ) async throws(RelayError) -> ReplyPage {
         // A reply with a stored end is complete in the store. The memory may not know the end yet.
         if record.state == nil, let home = directory[record.id],
             let page = await memoryPage(of: record.id, from: position, in: home)
@@ -102,7 +137,7 @@ extension ChatService {
             return page
         }
         do throws(RelayError) {
-            return try await store.readReply(record, from: position)
+            return try await store.readReply(record, from: position, steps: steps)
         } catch  where error.code == .replyNotFound {
             throw RelayError.conversationGone
         }
@@ -118,6 +153,17 @@ extension ChatService {
                 let page = service.reply(id)?.memoryPage(from: position)
                 scheduler.run { continuation.resume(returning: page) }
             }
+        }
+    }
+}
+
+extension CallApprovals.Answer {
+    /// Why another answer has no effect.
+    fileprivate var refusal: String {
+        switch self {
+        case .approved: "The call has been approved already."
+        case .refused: "The call has been refused already."
+        case .missed: "The time for an answer is over, so the call is not made."
         }
     }
 }

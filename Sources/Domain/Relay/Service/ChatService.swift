@@ -182,6 +182,7 @@ public final class ChatService {
         guard let reply = replies[signal.id] else { return }
         switch signal.kind {
         case .stop: reply.cancel(.stopped)
+        case .answer: reply.receiveAnswer()
         case .read: reply.receiveReadSignal()
         case .gone: reply.loseOwnership()
         }

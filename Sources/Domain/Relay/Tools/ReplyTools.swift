@@ -34,6 +34,10 @@ final class ReplyTools {
     /// The tokens of the rounds that have ended, as the model servers counted them.
     private(set) var tokens = (prompt: 0, answer: 0)
     private var running: [Int: () -> Void] = [:]
+    /// Whether the steps differ from those that are stored.
+    private(set) var isUnstored = false
+    /// Whether an answer to a call that waits for an approval may have come since the last look at them.
+    var hasAnswers = false
     /// Whether calls have ended since the steps were stored.
     private var hasEnds = false
     private var wake: CheckedContinuation<Void, Never>?
@@ -100,17 +104,30 @@ final class ReplyTools {
             } else if !residents.contains(round.calls[index].name) {
                 let names = (residents + others).prefix(Self.maximumNames).joined(separator: ", ")
                 round.calls[index].end(.failure("there is no tool of this name. The tools are \(names)."))
+            } else if runner.needsApproval(round.calls[index].name) {
+                round.calls[index].ask()
             }
         }
         calls = []
         tokens.prompt += lastLine?.promptTokens ?? 0
         tokens.answer += lastLine?.answerTokens ?? 0
         steps.rounds.append(round)
-        messages = steps.messages
+        stepsChanged()
     }
 
-    /// Takes the steps of a reply that another process has left. Calls that had begun and may not be repeated have an unknown outcome.
-    func adopt(_ stored: AnswerSteps) {
+    private func stepsChanged() {
+        messages = steps.messages
+        isUnstored = true
+    }
+
+    /// The present steps are stored, if none have changed meanwhile.
+    func stored() {
+        isUnstored = false
+    }
+
+    /// Takes the steps of a reply that another process has left. Calls that had begun and may not be repeated have an unknown outcome. Calls
+    /// that need an approval and have none wait for it.
+    func adopt(_ stored: AnswerSteps, _ approvals: CallApprovals) {
         steps = stored
         resultSize = steps.rounds.reduce(0) { $0 + $1.calls.reduce(0) { $0 + $1.result.count } }
         for round in steps.rounds.indices {
@@ -119,10 +136,43 @@ final class ReplyTools {
                 let isRepeated = residents.contains(call.name) && runner.isIdempotent(call.name)
                 if call.state == .running, !isRepeated {
                     steps.rounds[round].calls[index].end(.unknown, call.result)
+                } else if call.state == .running || call.state == .waiting, runner.needsApproval(call.name),
+                    approvals[StepPlace(round: round, index: index)] != .approved
+                {
+                    steps.rounds[round].calls[index].ask()
                 }
             }
         }
-        messages = steps.messages
+        stepsChanged()
+    }
+
+    // MARK: - Approvals
+
+    /// Whether a call waits for an approval.
+    var isAsking: Bool { !isCancelled && last.contains { $0.state == .asked } }
+
+    /// The calls that wait for an approval.
+    var asked: [StepPlace] {
+        last.indices.filter { last[$0].state == .asked }.map { StepPlace(round: steps.rounds.count - 1, index: $0) }
+    }
+
+    /// Takes the answers to the calls that wait for an approval.
+    ///
+    /// - Returns: whether there is one.
+    func take(_ approvals: CallApprovals) -> Bool {
+        var hasChanged = false
+        for place in asked {
+            guard let answer = approvals[place] else { continue }
+            hasChanged = true
+            switch answer {
+            case .approved: last[place.index].approve()
+            case .refused: last[place.index].refuse("The person has refused this call.")
+            case .missed:
+                last[place.index].refuse("The call was not made: no person has answered in time whether it may be.")
+            }
+        }
+        if hasChanged { stepsChanged() }
+        return hasChanged
     }
 
     // MARK: - Running
@@ -134,9 +184,10 @@ final class ReplyTools {
     }
 
     /// Whether a call of the last round has not ended.
-    var hasOpenCalls: Bool { last.contains { $0.state == .waiting || $0.state == .running } }
+    var hasOpenCalls: Bool { last.contains { !$0.state.isEnd } }
 
-    /// Runs the calls of the last round that have not ended: one after the other, and those of tools that permit it together.
+    /// Runs the calls of the last round that have not ended, up to the first one that waits for an approval: one after the other, and those of
+    /// tools that permit it together.
     ///
     /// - Parameter store: stores the steps: before calls begin, and after each end.
     func run(_ store: () async throws(RelayError) -> Void) async throws(RelayError) {
@@ -149,7 +200,7 @@ final class ReplyTools {
                 while !running.isEmpty || hasEnds {
                     if !hasEnds { await withCheckedContinuation { wake = $0 } }
                     hasEnds = false
-                    messages = steps.messages
+                    stepsChanged()
                     try await store()
                 }
             }
@@ -164,13 +215,14 @@ final class ReplyTools {
         var calls = last
         var batch: [Int] = []
         var refusesSome = false
-        for index in calls.indices where calls[index].state == .waiting || calls[index].state == .running {
+        for index in calls.indices where !calls[index].state.isEnd {
             guard resultSize < Self.maximumResults else {
                 let reason = "not run, because the results of this answer have \(Self.maximumResults) bytes already."
                 calls[index].end(.failure(reason))
                 refusesSome = true
                 continue
             }
+            guard calls[index].state != .asked else { break }
             let isNext =
                 batch.isEmpty || runner.isParallel(calls[index].name) && runner.isParallel(calls[batch[0]].name)
             guard isNext, batch.count < Self.maximumTogether else { break }
@@ -178,7 +230,7 @@ final class ReplyTools {
             batch.append(index)
         }
         last = calls
-        messages = steps.messages
+        stepsChanged()
         return batch.isEmpty && !refusesSome ? nil : batch
     }
 
@@ -195,6 +247,12 @@ final class ReplyTools {
             guard !leavesThem else { continue }
             let text = "The call was stopped before its end. It may have had its effect."
             last[index].end(.unknown, Array(text.utf8))
+        }
+        if !leavesThem {
+            for place in asked {
+                last[place.index].refuse("The call was not made: the answer was stopped before a person approved it.")
+                isUnstored = true
+            }
         }
         hasEnds = hasEnds || !calls.isEmpty
         wake.take()?.resume()
@@ -215,6 +273,10 @@ final class ReplyTools {
 }
 
 extension AnswerSteps.Call {
+    fileprivate mutating func refuse(_ reason: String) {
+        end(.refused, Array(reason.utf8))
+    }
+
     fileprivate mutating func end(_ result: ToolResult) {
         end(result.isError ? .failed : .done, result.text)
     }

@@ -6,6 +6,8 @@ public protocol ToolRunner: AnyObject {
     func isOffered(_ name: String, to app: String) -> Bool
     /// Whether a call whose outcome is unknown is repeated with the same key.
     func isIdempotent(_ name: String) -> Bool
+    /// Whether a call of the tool needs the approval of a person.
+    func needsApproval(_ name: String) -> Bool
     /// Whether calls of the tool run beside others.
     func isParallel(_ name: String) -> Bool
 

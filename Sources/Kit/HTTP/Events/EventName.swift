@@ -17,6 +17,7 @@ public struct EventName: Sendable, Hashable {
 
     public static let error = EventName(known: "error")
     public static let queue = EventName(known: "queue")
+    public static let step = EventName(known: "step")
     public static let reset = EventName(known: "reset")
     public static let toolCalls = EventName(known: "tool_calls")
     public static let location = EventName(known: "latlon")

@@ -49,6 +49,7 @@ public struct FieldName: Sendable, Hashable {
     public static let location = FieldName(lowercase: "location")
     public static let onDisconnect = FieldName(lowercase: "on-disconnect")
     public static let origin = FieldName(lowercase: "origin")
+    public static let stepEvents = FieldName(lowercase: "step-events")
     public static let queueEvents = FieldName(lowercase: "queue-events")
     public static let referrerPolicy = FieldName(lowercase: "referrer-policy")
     public static let retryAfter = FieldName(lowercase: "retry-after")

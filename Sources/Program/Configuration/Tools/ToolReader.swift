@@ -24,6 +24,7 @@ struct ToolReader {
         case maximumSize = "max_bytes"
         case isIdempotent = "idempotent"
         case isParallel = "parallel"
+        case approval = "approve"
         case mcp
         case tools
         case environment
@@ -66,6 +67,7 @@ struct ToolReader {
         terms.timeout = duration(.timeout) ?? terms.timeout
         terms.maximumSize = bytes(.maximumSize, in: Self.sizes) ?? terms.maximumSize
         terms.isIdempotent = flag(.isIdempotent) ?? false
+        terms.approval = approval()
         terms.isParallel = flag(.isParallel) ?? false
         return terms
     }
@@ -307,6 +309,16 @@ struct ToolReader {
             return nil
         }
         return flag
+    }
+
+    private mutating func approval() -> Approval {
+        guard let text = text(.approval) else { return .never }
+        guard let approval = Approval(rawValue: text) else {
+            let words = Approval.allCases.map(\.rawValue).joined(separator: ", ")
+            report(.approval, "must be \(words)")
+            return .never
+        }
+        return approval
     }
 
     private mutating func duration(_ name: Name) -> Duration? {

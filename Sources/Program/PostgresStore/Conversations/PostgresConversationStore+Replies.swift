@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdPostgres
 import ChatterdRelay
 import ChatterdSockets
@@ -92,8 +93,25 @@ extension PostgresConversationStore {
         guard found.state == nil, found.isOwner, found.attempt == attempt else { throw RelayError.ownershipLost }
     }
 
-    public func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> [UInt8] {
-        try await run(ReplyStatements.steps(of: turn, id: id)).first ?? []
+    public func steps(of turn: Turn, id: ReplyID) async throws(RelayError) -> StoredSteps {
+        try await run(ReplyStatements.steps(of: turn, id: id)).first ?? StoredSteps()
+    }
+
+    public func answer(
+        _ answer: CallApprovals.Answer, to place: StepPlace, of turn: Turn, id: ReplyID
+    ) async throws(RelayError) -> CallApprovals {
+        var transaction = Transaction()
+        transaction.add(ReplyStatements.answer(answer, to: place, of: turn, id: id))
+        let approvals = transaction.add(ReplyStatements.approvals(of: turn, id: id))
+        guard let found = try await run(transaction)[approvals].first else { throw RelayError.conversationGone }
+        return found
+    }
+
+    public func approvals(of turn: Turn, id: ReplyID) async throws(RelayError) -> CallApprovals {
+        guard let found = try await run(ReplyStatements.approvals(of: turn, id: id)).first else {
+            throw RelayError.conversationGone
+        }
+        return found
     }
 
     public func settleTurn(
@@ -120,24 +138,28 @@ extension PostgresConversationStore {
         try await run(ReplyStatements.find(id)).first
     }
 
-    public func readReply(_ reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+    public func readReply(
+        _ reply: ReplyRecord, from position: ReplyPosition, steps: String?
+    ) async throws(RelayError) -> ReplyPage {
         var position = position
         position.isEnd = false
         if let page = pages.page(of: reply.id, from: position) { return page }
         // A running reply grows, so a page that is under way may be too old to share.
-        guard reply.state != nil else { return try await readPage(of: reply, from: position) }
+        guard reply.state != nil else { return try await readPage(of: reply, from: position, steps: steps) }
         return try await pages.shared(reply.id, from: position) { () async throws(RelayError) in
-            try await readPage(of: reply, from: position)
+            try await readPage(of: reply, from: position, steps: nil)
         }
     }
 
-    private func readPage(of reply: ReplyRecord, from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
+    private func readPage(
+        of reply: ReplyRecord, from position: ReplyPosition, steps: String?
+    ) async throws(RelayError) -> ReplyPage {
         var position = position
         while true {
             var transaction = Transaction()
             let row = transaction.add(
                 ReplyStatements.read(
-                    reply, from: position, limit: ReplyPageReader.chunk + ReplyPageReader.slack))
+                    reply, from: position, steps: steps, limit: ReplyPageReader.chunk + ReplyPageReader.slack))
             let journal = transaction.add(
                 JournalStatements.read(
                     reply.id, in: reply.turn.conversation, from: position, limit: ReplyPageReader.limit))

@@ -25,10 +25,13 @@ struct ReplyPageReader {
     /// The pages from the position of both queries, as far as the results reach; empty if the reply has no such position.
     func pages(from position: ReplyPosition) -> [ReplyPage] {
         guard position.attempt == reply.attempt else { return [] }
-        let pages = reply.state.map { storedPages(from: position, state: $0) } ?? [journalPage(from: position)]
+        var pages = reply.state.map { storedPages(from: position, state: $0) } ?? [journalPage(from: position)]
         guard let first = pages.first, first.text.beginsCharacter, first.thinking.beginsCharacter,
             position.toolCalls == 0 || first.toolCalls.first ?? .comma == .comma
         else { return [] }
+        if let steps = ReplySteps(stored: reply.extras, version: reply.version) {
+            for index in pages.indices { pages[index].steps = steps }
+        }
         return pages
     }
 
@@ -146,6 +149,9 @@ struct StoredReply {
     let text: [UInt8]
     /// The thoughts from the position that was asked for.
     let thinking: [UInt8]
-    /// The members of the message that `closeTurn` wrote: the tool calls, or none.
+    /// The further members of the message: steps, and the tool calls that `closeTurn` wrote. Of a running reply only the steps, and only if
+    /// they were asked for and have another version.
     let extras: [UInt8]
+    /// The version of the row.
+    let version: String
 }

@@ -112,6 +112,6 @@ final class ReplyPages {
 extension ReplyPage {
     /// The approximate size of the page in memory, in bytes.
     fileprivate var size: Int {
-        text.count + thinking.count + toolCalls.count + (ending?.lastEvent.count ?? 0) + 512
+        text.count + thinking.count + toolCalls.count + (ending?.lastEvent.count ?? 0) + (steps?.size ?? 0) + 512
     }
 }

@@ -143,15 +143,45 @@ enum ReplyStatements {
             """)
 
     /// The steps of a running reply.
-    static func steps(of turn: Turn, id: ReplyID) -> Query<[UInt8]> {
+    static func steps(of turn: Turn, id: ReplyID) -> Query<StoredSteps> {
         Query(stepsStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id))
     }
 
     private static let stepsStatement = Statement(
         "steps", after: .rowScope, .text, .int8, .uuid, returnsBinary: true,
-        sql: "SELECT extras FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3 AND state = 'streaming'"
+        sql: "SELECT extras, approvals FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3 AND state = 'streaming'"
     ) { row in
-        row.nextBytes()
+        StoredSteps(members: row.nextBytes(), approvals: CallApprovals(parsing: row.nextText()))
+    }
+
+    /// Answers a call of a running reply, unless it has an answer. Of two statements at once the second one examines the row that the first one
+    /// has written.
+    static func answer(
+        _ answer: CallApprovals.Answer, to place: StepPlace, of turn: Turn, id: ReplyID
+    ) -> Query<Void> {
+        Query(
+            answerStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id),
+            .text(CallApprovals.key(of: place)), .text(answer.rawValue))
+    }
+
+    private static let answerStatement = Statement(
+        "answer_call", after: .rowScope, .text, .int8, .uuid, .text, .text,
+        sql: """
+            UPDATE chatts SET approvals = coalesce(approvals || ',', '') || $4 || $5
+            WHERE appid = $1 AND seq = $2 AND id = $3 AND state = 'streaming'
+                AND strpos(',' || coalesce(approvals, ''), ',' || $4) = 0
+            """)
+
+    /// The answers to the calls of a reply.
+    static func approvals(of turn: Turn, id: ReplyID) -> Query<CallApprovals> {
+        Query(approvalsStatement, .text(turn.conversation.text), .int8(turn.number), .uuid(id))
+    }
+
+    private static let approvalsStatement = Statement(
+        "approvals", after: .rowScope, .text, .int8, .uuid, returnsBinary: true,
+        sql: "SELECT approvals FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3"
+    ) { row in
+        CallApprovals(parsing: row.nextText())
     }
 
     /// A reply by its id.
@@ -179,29 +209,35 @@ enum ReplyStatements {
     }
 
     /// The row of a reply. For a closed reply also its text and its thoughts from the position, `limit` bytes of each.
-    static func read(_ reply: ReplyRecord, from position: ReplyPosition, limit: Int) -> Query<StoredReply> {
+    ///
+    /// - Parameter steps: the version of the row with the steps that the caller has. The further members of a running reply come with another
+    ///   version; `nil` leaves them out.
+    static func read(
+        _ reply: ReplyRecord, from position: ReplyPosition, steps: String?, limit: Int
+    ) -> Query<StoredReply> {
         Query(
             readStatement, .text(reply.turn.conversation.text), .int8(reply.turn.number), .uuid(reply.id),
-            .int8(min(position.text, largestOffset)), .int8(min(position.thinking, largestOffset)), .int8(limit))
+            .int8(min(position.text, largestOffset)), .int8(min(position.thinking, largestOffset)), .int8(limit),
+            steps.map { .text($0) } ?? .null)
     }
 
     /// An offset behind any text that the database can hold.
     private static let largestOffset = 1 << 30
 
     private static let readStatement = Statement(
-        "read_reply", after: .rowScope, .text, .int8, .uuid, .int8, .int8, .int8, returnsBinary: true,
+        "read_reply", after: .rowScope, .text, .int8, .uuid, .int8, .int8, .int8, .text, returnsBinary: true,
         sql: """
             SELECT state, coalesce(attempt, 1), last_event, octet_length(message), octet_length(coalesce(thinking, '')),
                 CASE WHEN state <> 'streaming' THEN substring(convert_to(message, 'UTF8'), $4::integer + 1, $6::integer) END,
                 CASE WHEN state <> 'streaming' THEN substring(convert_to(thinking, 'UTF8'), $5::integer + 1, $6::integer) END,
-                CASE WHEN state <> 'streaming' THEN extras END
+                CASE WHEN state <> 'streaming' OR xmin::text <> $7 THEN extras END, xmin::text
             FROM chatts WHERE appid = $1 AND seq = $2 AND id = $3 AND turn = seq
             """
     ) { row in
         StoredReply(
             state: ReplyState(rawValue: row.nextText()), attempt: row.nextInt(), lastEvent: row.nextBytes(),
             textSize: row.nextInt(), thinkingSize: row.nextInt(), text: row.nextBytes(), thinking: row.nextBytes(),
-            extras: row.nextBytes())
+            extras: row.nextBytes(), version: row.nextText())
     }
 
     /// Whether a process holds a row that the key has found.

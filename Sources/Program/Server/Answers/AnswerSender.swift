@@ -57,7 +57,8 @@ struct AnswerSender: Sendable {
         _ subscribe: (any ReplyListener) -> ReplySubscription
     ) async {
         if form.isStreamed {
-            let stream = AnswerStream(responder, form.translator, context, fields: fields, settings)
+            let stream = AnswerStream(
+                responder, form.translator, context, fields: fields, settings, followsSteps: form.showsSteps)
             stream.follow(subscribe(stream), opensAtOnce: opensAtOnce, until: watch)
             await begin()
             await stream.waitUntilOpened()
@@ -93,6 +94,8 @@ struct AnswerForm: Sendable {
     var model: String?
     /// Whether a stream ends with the counts of tokens, if the client has the choice.
     var includesUsage = false
+    /// Whether a stream has the calls of tools of the server, if the form has events for them.
+    var showsSteps = false
     /// The estimated tokens of the prompt, if the form shows them; 0 for none.
     var estimatedTokens = 0
     /// The name of the conversation, as a field of the response; `nil` for none.

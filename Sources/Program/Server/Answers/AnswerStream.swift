@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdDialects
 import ChatterdHTTP
 import ChatterdHTTPServer
@@ -57,15 +58,17 @@ final class AnswerStream: ReplyListener {
     private var subscription: ReplySubscription?
     private var registration: RevocableResponses.Registration?
     private let presentsAnyEnding: Bool
+    let followsSteps: Bool
     /// Whether the client has a piece of the answer, from this stream or an earlier one.
     private var hasContent: Bool
     private var isFull = false
 
     init(
         _ responder: Responder, _ translator: any AnswerTranslator, _ context: AnswerContext, fields: Fields,
-        _ settings: Settings
+        _ settings: Settings, followsSteps: Bool = false
     ) {
         self.responder = responder
+        self.followsSteps = followsSteps
         encoder = translator.makeEncoder(context)
         presentsAnyEnding = translator.presentsAnyEnding
         model = context.model
@@ -195,6 +198,13 @@ final class AnswerStream: ReplyListener {
         // A reader that is full needs no queue position.
         guard !isFull else { return }
         writeIfAny { encoder.append(position, at: WallClock.nanoseconds(), to: &$0) }
+    }
+
+    func receive(_ changes: [StepChange]) {
+        let stream = open()
+        stream.write { buffer in
+            for change in changes { encoder.append(change, to: &buffer) }
+        }
     }
 
     func reset(to position: ReplyPosition) {

@@ -18,6 +18,7 @@ struct ReplyRoute: Sendable {
         let service = services[request].chat
         let position = try request.lastPosition(ReplyPosition.init(parsing:))
         let showsQueue = try request.queueEvents(unless: nil)
+        let showsSteps = try request.stepEvents(unless: nil)
         let reply = try await find(request, responder, principal)
         guard !request.wantsJSON else {
             let reservation = memory.charge(0)
@@ -39,7 +40,8 @@ struct ReplyRoute: Sendable {
         guard responder.isWaiting else { return }
         var start = position ?? ReplyPosition(attempt: reply.attempt)
         start.isEnd = false
-        let form = AnswerForm(isStreamed: true, showsQueue: showsQueue, retry: Self.reconnection)
+        var form = AnswerForm(isStreamed: true, showsQueue: showsQueue, retry: Self.reconnection)
+        form.showsSteps = showsSteps
         await sender.send(
             reply, from: start, as: form, by: service, to: responder, until: services[request].watch(principal))
     }
@@ -59,14 +61,32 @@ struct ReplyRoute: Sendable {
     ) async throws(RelayError) {
         let body = try await decode(request)
         let policy = try request.disconnectPolicy(unless: body.onDisconnect)
-        let form = AnswerForm(
+        var form = AnswerForm(
             isStreamed: body.stream, showsQueue: try request.queueEvents(unless: body.queueEvents))
+        form.showsSteps = try request.stepEvents(unless: body.stepEvents)
         let old = try await find(request, responder, principal)
         try principal.check(model: body.model ?? old.model)
         let reply = try await services[request].chat.regenerate(
             old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt, meter: principal.meter)
         await sender.start(reply, as: form, to: responder, until: services[request].watch(principal))
     }
+
+    /// Approves or refuses a call of a tool that waits for it.
+    @Sendable func approve(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError)
+    {
+        try request.requireJSON(like: #"{"round":0,"index":0,"approve":true}"#)
+        let body = try RequestObject(request.body.bytes, members: ["round", "index", "approve"])
+        guard let round = try body.number("round", in: 0...Self.maximumPlace),
+            let index = try body.number("index", in: 0...Self.maximumPlace), let isApproved = try body.flag("approve")
+        else { throw RelayError(.invalidRequest, "The body must have round, index and approve.") }
+        let reply = try await find(request, responder, principal)
+        try await services[request].chat.answer(
+            isApproved ? .approved : .refused, to: StepPlace(round: round, index: index), of: reply)
+        responder.respondEmptyObject()
+    }
+
+    /// The limit of the numbers of a call, which no reply reaches.
+    private static let maximumPlace = 9_999
 
     /// Continues the conversation from this reply.
     @Sendable func choose(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {

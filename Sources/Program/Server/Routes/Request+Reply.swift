@@ -44,10 +44,22 @@ extension Request {
     /// - Throws: `invalidRequest`.
     func queueEvents(unless flag: Bool?) throws(RelayError) -> Bool {
         if let flag { return flag }
-        switch fields[.queueEvents] {
+        return try isSet(.queueEvents, "Queue-Events")
+    }
+
+    /// Whether calls of tools of the server are events, too: as the body says, or else the `Step-Events` field.
+    ///
+    /// - Throws: `invalidRequest`.
+    func stepEvents(unless flag: Bool?) throws(RelayError) -> Bool {
+        if let flag { return flag }
+        return try isSet(.stepEvents, "Step-Events")
+    }
+
+    private func isSet(_ name: FieldName, _ text: String) throws(RelayError) -> Bool {
+        switch fields[name] {
         case nil, "0": return false
         case "1": return true
-        default: throw RelayError(.invalidRequest, "Queue-Events must be 0 or 1.")
+        default: throw RelayError(.invalidRequest, "\(text) must be 0 or 1.")
         }
     }
 

@@ -68,5 +68,12 @@ struct RequestObject {
         return number
     }
 
+    /// Whether a member is true; `nil` if it is absent.
+    func flag(_ member: String) throws(RelayError) -> Bool? {
+        guard let value = values[member] else { return nil }
+        guard let flag = value.boolean else { throw Self.invalid("\(member) must be true or false.") }
+        return flag
+    }
+
     private static func invalid(_ message: String) -> RelayError { RelayError(.invalidRequest, message) }
 }

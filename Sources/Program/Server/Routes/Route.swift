@@ -11,6 +11,7 @@ public enum Route: String, CaseIterable, Sendable {
     case reply = "/replies/:id"
     case regenerate = "/replies/:id/regenerate"
     case choose = "/replies/:id/choose"
+    case approvals = "/replies/:id/approvals"
     case conversations = "/conversations"
     case conversation = "/conversations/:c"
     case forkConversation = "/conversations/:c/fork"
@@ -52,7 +53,7 @@ public enum Route: String, CaseIterable, Sendable {
     /// The fields that pages of the configured origins may send.
     static let requestFields: [FieldName] = [
         .anthropicVersion, .authorization, .contentType, .idempotencyKey, .lastEventID, .onDisconnect, .queueEvents,
-        .xAPIKey, .xAppID,
+        .stepEvents, .xAPIKey, .xAppID,
         .xConversationID, .xHistory, .xRequestID,
     ]
 }

@@ -62,6 +62,7 @@ extension Router {
         on(.delete, .reply, for: .chat, access, reply.stop)
         on(.post, .regenerate, for: .chat, access, reply.regenerate)
         on(.post, .choose, for: .chat, access, reply.choose)
+        on(.post, .approvals, for: .chat, access, reply.approve)
     }
 
     /// Adds the paths of other systems' APIs.

@@ -136,7 +136,9 @@ public final class MCPServers: Sendable {
             let (description, taken) = (server.value.description, taken)
             let (tools, problems) = await LongWork.run(on: LongWork.unknownSize) { [shard] in
                 Self.offers(list, of: description, taken: taken) { tool in
-                    MCPAction(server: server, shard: shard, name: description.name, tool: tool)
+                    MCPAction(
+                        server: server, shard: shard, name: description.name, tool: tool.name,
+                        isReadOnly: tool.isReadOnly)
                 }
             }
             (current.count, current.problems) = (tools.count, problems)
@@ -154,7 +156,7 @@ public final class MCPServers: Sendable {
 
     /// The tools of a server that models get, and what keeps others from it.
     private static func offers(
-        _ list: [MCPTool], of server: MCPDescription, taken: [String], action: (String) -> MCPAction
+        _ list: [MCPTool], of server: MCPDescription, taken: [String], action: (MCPTool) -> MCPAction
     ) -> (tools: [ToolDescription], problems: [String]) {
         var offers: [ToolDescription] = []
         var problems: [String] = []
@@ -166,7 +168,7 @@ public final class MCPServers: Sendable {
             do throws(JSONSchemaError) {
                 var offer = try ToolDescription(
                     name: name, description: tool.description, parameters: tool.parameters,
-                    action: .mcp(action(tool.name)))
+                    action: .mcp(action(tool)))
                 offer.terms = server.terms
                 offers.append(offer)
             } catch {
@@ -194,6 +196,8 @@ public struct MCPAction: Sendable {
     public let name: String
     /// The name that the server has for the tool.
     public let tool: String
+    /// Whether the server says that the tool changes nothing.
+    let isReadOnly: Bool
 
     /// Makes the call, on the shard of the server.
     func run(with arguments: JSONSlice, key: String) async -> ToolResult {

@@ -7,6 +7,8 @@ struct MCPTool: Sendable {
     let description: String
     /// The JSON schema of its arguments.
     let parameters: [UInt8]
+    /// Whether the server says that the tool changes nothing.
+    let isReadOnly: Bool
 
     /// Reads an element of a list of tools; `nil` for one that cannot be called.
     init?(_ tool: JSONSlice) {
@@ -17,6 +19,7 @@ struct MCPTool: Sendable {
         description =
             tool.last("description", .string)?.storableString ?? tool.last("title", .string)?.storableString ?? ""
         parameters = schema.bytes
+        isReadOnly = tool.last("annotations", .object)?.last("readOnlyHint", .boolean)?.boolean ?? false
     }
 
     /// The name that a model gets: letters, digits, `_` and `-`, after the name of the server; `nil` if it is too long.

@@ -58,8 +58,9 @@ struct ChatRoute: Sendable {
         }
         try principal.check(model: chat.model)
         chat.onDisconnect = try request.disconnectPolicy(unless: chat.onDisconnect)
-        let form = AnswerForm(
+        var form = AnswerForm(
             isStreamed: chat.stream, showsQueue: try request.queueEvents(unless: chat.queueEvents), course: events)
+        form.showsSteps = try request.stepEvents(unless: chat.stepEvents)
         let key = try request.idempotencyKey()
         // The reservation stays until the prompt is stored.
         request.body.releaseBytes()

@@ -97,6 +97,16 @@ struct ResponseRequestTests {
         #expect(servers.toolServers.map(\.url) == [nil, nil, "https://s/"])
         #expect(servers.ignored.paths == ["tools[].headers"])
         #expect(try request(#""tools":[\#(tool)}],"tool_choice":"none""#).toolServers.isEmpty)
+        let function = #"{"type":"function","name":"f"}"#
+        let other = tool.replacing(#""s""#, with: #""t""#)
+        func permitted(by allowed: String) throws -> [String] {
+            let choice = #"{"type":"allowed_tools","mode":"auto","tools":[\#(allowed)]}"#
+            let asked = try request(#""tools":[\#(function),\#(tool)},\#(other)}],"tool_choice":\#(choice)"#)
+            return asked.toolServers.map { "\($0.label) \($0.tools ?? [])" }
+        }
+        #expect(try permitted(by: function) == [])
+        #expect(try permitted(by: #"{"type":"mcp","server_label":"t"}"#) == ["t []"])
+        #expect(try permitted(by: #"{"type":"mcp","server_label":"s","name":"a"}"#) == [#"s ["a"]"#])
     }
 
     @Test(arguments: [

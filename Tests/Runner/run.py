@@ -22,9 +22,9 @@ DEBUG_OPTIONS = ["--disable-index-store"]
 """Of all debug builds of the scripts, as `debug_build` in script/lib.sh: other options build everything anew."""
 FAST_NAMES = ("ServerTestSupport", "PrivateCluster", "TestProgram", "DevelopmentCluster.", "DevelopmentCluster?", "DevelopmentCluster(")
 SANITIZED = {
-    "address": "Basics Cryptography HTTP HTTPClient HTTPServer JSONLog ModelServers Postgres Sockets Terminal",
+    "address": "Basics Cryptography HTTP HTTPClient HTTPServer JSONLog ModelServers Postgres Sockets Terminal Tools",
     "thread": "Basics ChatterClient ChatterModels Command Cryptography HTTPClient HTTPServer JSONLog Postgres PostgresStore Relay"
-    " ServerAccess ServerConversation ServerDoor ServerReply ServerUpstream Sockets Terminal",
+    " ServerAccess ServerConversation ServerDoor ServerReply ServerUpstream Sockets Terminal Tools",
 }
 """The tests of the targets that have pointers or C, and of those that have threads, locks or tasks."""
 PRODUCTS = ("chatterd", "chatter")

@@ -27,6 +27,11 @@ import Testing
             }
         }
 
+        /// Asks for the tools.
+        func start() async {
+            await servers.start(within: .seconds(600))
+        }
+
         var names: [String] { servers.tools.map(\.name) }
         var problems: [String] { reports.withLock { $0.last?.problems ?? [] } }
 
@@ -71,7 +76,7 @@ import Testing
     @Test func statelessServerIsAskedWithoutAHandshake() async throws {
         let upstream = try stateless()
         let harness = try Harness(try server(upstream))
-        await harness.servers.start()
+        await harness.start()
         #expect(harness.names == ["s_add"] && harness.problems.isEmpty)
         #expect(try await harness.call("s_add", #"{"a":1}"#) == ("hello", false))
         #expect(upstream.requests.map(\.rpcMethod) == ["server/discover", "tools/list", "tools/call"])
@@ -104,7 +109,7 @@ import Testing
             }
         }
         let harness = try Harness(try server(upstream))
-        await harness.servers.start()
+        await harness.start()
         #expect(harness.names == ["s_add"])
         #expect(try await harness.call("s_add") == ("hello", false))
         let requests = upstream.requests
@@ -135,9 +140,109 @@ import Testing
             }
         }
         let harness = try Harness(try server(upstream))
-        await harness.servers.start()
+        await harness.start()
         #expect(try await harness.call("s_add") == ("hello", false))
         #expect(upstream.requests.map(\.rpcMethod).filter { $0 == "tools/call" }.count == 2)
+    }
+
+    /// Servers say in several ways that they do not know a session.
+    @Test(arguments: ["gone", #"{"jsonrpc":"2.0","id":ID,"error":{"code":-32001,"message":"Session not found"}}"#])
+    func parallelCallsAfterTheEndOfTheSessionBeginOneOther(refusal: String) async throws {
+        let together = Gate()
+        let upstream = try ScriptedUpstream { request in
+            switch request.rpcMethod {
+            case "server/discover": return .plain(400, "")
+            case "initialize":
+                return request.result(#"{"protocolVersion":"2025-11-25"}"#, session: "session-\(request.number)")
+            case "notifications/initialized": return .plain(202, "")
+            case "tools/list": return request.result(Self.list)
+            default:
+                guard request["Mcp-Session-Id"] == "session-1" else { return request.result(Self.hello) }
+                return [.wait(for: together)] + .plain(404, refusal.replacing("ID", with: request.rpcID))
+            }
+        }
+        let harness = try Harness(try server(upstream))
+        await harness.start()
+        try await withThrowingTaskGroup { group in
+            for _ in 0..<3 { group.addTask { try await harness.call("s_add") } }
+            // All calls carry the session that has ended.
+            try await blocking { _ = try upstream.waitForRequests(7) }
+            together.open()
+            for try await result in group { #expect(result == ("hello", false)) }
+        }
+        #expect(upstream.requests.map(\.rpcMethod).filter { $0 == "initialize" }.count == 2)
+    }
+
+    @Test func callThatTheServerRefusesIsMadeOnce() async throws {
+        let upstream = try ScriptedUpstream { request in
+            switch request.rpcMethod {
+            case "server/discover": .plain(400, "")
+            case "initialize": request.result(#"{"protocolVersion":"2025-11-25"}"#, session: "s")
+            case "notifications/initialized": .plain(202, "")
+            case "tools/list": request.result(Self.list)
+            default: .plain(400, "invalid amount")
+            }
+        }
+        let harness = try Harness(try server(upstream))
+        await harness.start()
+        let result = try await harness.call("s_add")
+        #expect(result == ("Error: the server answered with status 400: invalid amount.", true))
+        #expect(upstream.requests.map(\.rpcMethod).filter { $0 == "tools/call" }.count == 1)
+        // The server may be another one by now.
+        _ = try await harness.call("s_add")
+        #expect(upstream.requests.map(\.rpcMethod).filter { $0 == "initialize" }.count == 2)
+    }
+
+    @Test func callThatIsStoppedBeforeItsConnectionIsNotMade() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream { request in
+            switch request.rpcMethod {
+            case "server/discover" where request.number > 0: return [.wait(for: gate)] + request.result(Self.discovery)
+            case "server/discover": return request.result(Self.discovery)
+            case "tools/list": return request.result(Self.list)
+            default: return request.number == 2 ? .plain(500, "") : request.result(Self.hello)
+            }
+        }
+        let harness = try Harness(try server(upstream))
+        await harness.start()
+        #expect(try await harness.call("s_add").isError)
+        let stopped = Task { try await harness.call("s_add") }
+        try await blocking { _ = try upstream.waitForRequests(4) }
+        stopped.cancel()
+        gate.open()
+        #expect(try await stopped.value.isError)
+        #expect(try await harness.call("s_add") == ("hello", false))
+        #expect(upstream.requests.map(\.rpcMethod).filter { $0 == "tools/call" }.count == 2)
+    }
+
+    @Test func serverIsToldThatACallIsCancelled() async throws {
+        let upstream = try ScriptedUpstream { request in
+            switch request.rpcMethod {
+            case "server/discover": .plain(400, "")
+            case "initialize": request.result(#"{"protocolVersion":"2025-11-25"}"#)
+            case "notifications/initialized", "notifications/cancelled": .plain(202, "")
+            case "tools/list": request.result(Self.list)
+            default: [.stall]
+            }
+        }
+        let harness = try Harness(try server(upstream, timeout: .milliseconds(300)))
+        while harness.names.isEmpty { await harness.start() }
+        #expect(try await harness.call("s_add").isError)
+        try await blocking {
+            _ = try eventually("the server is told") {
+                upstream.requests.first { $0.rpcMethod == "notifications/cancelled" && $0.text.contains("requestId") }
+            }
+        }
+    }
+
+    @Test func callOfAServerThatWasNotHeardOfAsksForItsTools() async throws {
+        let upstream = try stateless()
+        var description = try server(upstream)
+        description.terms.isIdempotent = true
+        let harness = try Harness(description, upstream)
+        #expect(harness.servers.terms(of: "s_add")?.isIdempotent == true && harness.servers.terms(of: "t_add") == nil)
+        #expect(try await harness.call("s_add") == ("hello", false))
+        #expect(try await harness.call("t_add").isError)
     }
 
     @Test func answerInAnEndlessStreamOfEventsIsTaken() async throws {
@@ -151,7 +256,7 @@ import Testing
             ]
         }
         let harness = try Harness(try server(upstream))
-        await harness.servers.start()
+        await harness.start()
         #expect(try await harness.call("s_add") == ("hello", false))
     }
 
@@ -182,7 +287,7 @@ import Testing
     func resultIsText(result: String, text: String, isError: Bool) async throws {
         let upstream = try stateless(call: result)
         let harness = try Harness(try server(upstream), upstream)
-        await harness.servers.start()
+        await harness.start()
         #expect(try await harness.call("s_add") == (text, isError))
     }
 
@@ -207,7 +312,7 @@ import Testing
         let hangs = text.contains("0.3 s")
         let harness = try Harness(try server(upstream, timeout: hangs ? .milliseconds(300) : .seconds(600)))
         // A machine that stands still makes the short limit pass before the list has arrived.
-        while harness.names.isEmpty { await harness.servers.start() }
+        while harness.names.isEmpty { await harness.start() }
         #expect(try await harness.call("s_add") == (text, true))
     }
 
@@ -215,7 +320,7 @@ import Testing
         let text = String(repeating: "x", count: 70_000)
         let upstream = try stateless(call: #"{"content":[{"type":"text","text":"\#(text)"}]}"#)
         let harness = try Harness(try server(upstream), upstream)
-        await harness.servers.start()
+        await harness.start()
         #expect(try await harness.call("s_add") == ("Error: the result has more than 65536 bytes.", true))
     }
 
@@ -223,7 +328,7 @@ import Testing
         let list = #"{"tools":[{"name":"f","inputSchema":{"type":"object","required":["n"]}}]}"#
         let upstream = try stateless(list: list)
         let harness = try Harness(try server(upstream))
-        await harness.servers.start()
+        await harness.start()
         #expect(try await harness.call("s_f").isError)
         #expect(!upstream.requests.map(\.rpcMethod).contains("tools/call"))
     }
@@ -234,7 +339,7 @@ import Testing
         description.transport = .http(
             MCPDescription.HTTPTransport(origin: try Origin(parsing: upstream.url), path: "/mcp"))
         let harness = try Harness(description)
-        await harness.servers.start()
+        await harness.start()
         #expect(harness.names.isEmpty && harness.problems.count == 1 && upstream.connectionCount == 0)
     }
 
@@ -250,7 +355,7 @@ import Testing
             """#
         let upstream = try stateless(list: list)
         let harness = try Harness(try server(upstream), upstream, taken: ["s_taken"])
-        await harness.servers.start()
+        await harness.start()
         #expect(harness.names == ["s_a_b_c", "s___", "s_ok"])
         #expect(harness.problems.count == 3, "\(harness.problems)")
         #expect(harness.servers.tools.last?.description == "Title")
@@ -262,7 +367,7 @@ import Testing
         var description = try server(upstream)
         description.tools = ["b", "c"]
         let harness = try Harness(description, upstream)
-        await harness.servers.start()
+        await harness.start()
         #expect(harness.names == ["s_b"] && harness.problems == ["c: the server has no such tool"])
         #expect(try await harness.call("s_a").isError)
     }
@@ -275,10 +380,38 @@ import Testing
             return request.result(page)
         }
         let harness = try Harness(try server(upstream))
-        await harness.servers.start()
+        await harness.start()
         let lists = upstream.requests.filter { $0.rpcMethod == "tools/list" }
         #expect(harness.names.count == 16 && lists.count == 16)
         #expect(!lists[0].text.contains("cursor") && lists[1].text.contains(#""cursor":"next""#))
+    }
+
+    @Test func toolsWithOneNameForModelsAreAProblem() async throws {
+        let names = ["a.b", "a_b", "a b", "c"].map { #"{"name":"\#($0)","inputSchema":{}}"# }.joined(separator: ",")
+        let upstream = try stateless(list: #"{"tools":[\#(names)]}"#)
+        let harness = try Harness(try server(upstream), upstream)
+        await harness.start()
+        #expect(harness.names == ["s_a_b", "s_c"] && harness.problems.count == 2)
+    }
+
+    @Test func descriptionsHaveALimit() async throws {
+        let text = String(repeating: "d", count: 10_000)
+        let tools = (0..<100).map { #"{"name":"t\#($0)","description":"\#(text)","inputSchema":{}}"# }
+        let upstream = try stateless(list: #"{"tools":[\#(tools.joined(separator: ","))]}"#)
+        let harness = try Harness(try server(upstream), upstream)
+        await harness.start()
+        let offered = harness.servers.tools
+        #expect(offered.allSatisfy { $0.description.utf8.count <= MCPTool.maximumDescription })
+        #expect(offered.reduce(0) { $0 + $1.offer.json.count } <= MCPServers.maximumOffers)
+        #expect((50..<100).contains(offered.count) && harness.problems.count == 1)
+    }
+
+    @Test func serverThatDoesNotAnswerIsReported() async throws {
+        let upstream = try ScriptedUpstream { _ in [.stall] }
+        let harness = try Harness(try server(upstream), upstream)
+        await harness.servers.start(within: .milliseconds(10))
+        #expect(harness.names.isEmpty && harness.problems == ["the server has not answered within 0.01 s"])
+        await harness.servers.stop()
     }
 
     // MARK: - Programs
@@ -307,7 +440,7 @@ import Testing
 
     @Test func programRunsUntilTheStop() async throws {
         let harness = try Harness(try program(""))
-        await harness.servers.start()
+        await harness.start()
         #expect(harness.names == ["s_add"])
         let first = try await harness.call("s_add").text
         #expect(try await harness.call("s_add").text == first)
@@ -332,12 +465,28 @@ import Testing
         let harness = try Harness(
             try program(
                 #"*tools/call*die*) echo 'I die' >&2; exit 3 ;;"# + "\n" + handshake, start: "list='\(Self.list)'"))
-        await harness.servers.start()
+        await harness.start()
         let first = try await harness.call("s_add").text
         let end = try await harness.call("s_add", #"{"x":"die"}"#)
         #expect(end.isError && end.text.contains("I die"), "\(end)")
         let next = try await harness.call("s_add")
         #expect(!next.isError && next.text.split(separator: " ").first != first.split(separator: " ").first)
+        await harness.servers.stop()
+    }
+
+    @Test func programThatEndsWhenItIsDiscoveredBeginsWithAHandshake() async throws {
+        // As servers do that take any other first message for an error.
+        let script = #"""
+            *server/discover*) exit 1 ;;
+            *'"initialize"'*) first=$line; answer '{"protocolVersion":"2025-11-25"}' ;;
+            *tools/call*die*) exit 1 ;;
+            *tools/call*) case "$first" in *initialize*) answer '\#(Self.hello)' ;; esac ;;
+            """#
+        let harness = try Harness(try program(script))
+        await harness.start()
+        #expect(try await harness.call("s_add") == ("hello", false))
+        #expect(try await harness.call("s_add", #"{"x":"die"}"#).isError)
+        #expect(try await harness.call("s_add") == ("hello", false))
         await harness.servers.stop()
     }
 
@@ -348,7 +497,7 @@ import Testing
                 case "$pong$no" in *'"id":"p","result":{}'*'"id":8,"error":{"code":-32601'*) answer '\#(Self.hello)' ;; esac ;;
             """#
         let harness = try Harness(try program(script))
-        await harness.servers.start()
+        await harness.start()
         #expect(try await harness.call("s_add") == ("hello", false))
         await harness.servers.stop()
     }
@@ -363,7 +512,7 @@ import Testing
         var description = try program(script)
         description.terms.timeout = .milliseconds(500)
         let harness = try Harness(description)
-        while harness.names.isEmpty { await harness.servers.start() }
+        while harness.names.isEmpty { await harness.start() }
         #expect(
             try await harness.call("s_add", #"{"x":"wait"}"#) == (
                 "Error: the server has not answered within 0.5 s.", true
@@ -375,10 +524,11 @@ import Testing
     @Test(arguments: [
         ("exit 1", "the program has"), ("echo wrong >&2; exit 1", "wrong"),
         ("head -c 5000000 /dev/zero; sleep 3600", "message of more"),
+        (#"yes '{"jsonrpc":"2.0","id":"\#(String(repeating: "x", count: 200))","method":"ping"}'"#, "does not read"),
     ])
     func programThatCannotBeUsedIsAProblem(start: String, problem: String) async throws {
         let harness = try Harness(try program("", start: start))
-        await harness.servers.start()
+        await harness.start()
         #expect(harness.names.isEmpty)
         #expect(harness.problems.contains { $0.contains(problem) }, "\(harness.problems)")
         await harness.servers.stop()
@@ -387,7 +537,7 @@ import Testing
     @Test func programThatDoesNotExistIsAProblem() async throws {
         let harness = try Harness(
             MCPDescription(name: "s", transport: .program(MCPDescription.Program(arguments: ["/nonexistent"]))))
-        await harness.servers.start()
+        await harness.start()
         #expect(harness.problems.contains { $0.contains("/nonexistent") }, "\(harness.problems)")
         await harness.servers.stop()
     }

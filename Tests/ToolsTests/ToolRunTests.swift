@@ -154,6 +154,21 @@ import Testing
         #expect(await !run() && slots.take())
     }
 
+    @Test func endOfACallIsReported() async throws {
+        let tools = [try tool(program("/bin/true")), try tool(program("/bin/false"))]
+        let reports = Lock<[String]>([])
+        for tool in tools {
+            let call = try #require(AnswerSteps.Call(JSONSlice(Array(#"{"function":{"name":"f"}}"#.utf8))))
+            let shard = try Shard(index: 0)
+            _ = await Task(executorPreference: shard) {
+                await ResidentTools([tool], programs: ProgramSlots(), on: shard) { report in
+                    reports.withLock { $0.append("\(report.tool) \(report.isError) \(report.time >= .zero)") }
+                }.run(call, key: "k")
+            }.value
+        }
+        #expect(reports.withLock { $0 } == ["f false true", "f true true"])
+    }
+
     @Test(arguments: ["exec sleep 3600", "exec >&- 2>&-; exec sleep 3600"])
     func cancelledRunEnds(script: String) async throws {
         let tool = try tool(program("/bin/sh", "-c", script))

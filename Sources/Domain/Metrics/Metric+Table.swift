@@ -103,6 +103,10 @@ extension Metric {
             .histogram(
                 "chatterd_upstream_queue_wait_seconds", "The time for which a reply waited for a slot.",
                 Buckets.requests, "upstream")
+        case .toolCalls:
+            .counter("chatterd_tool_calls_total", "Calls of tools of the server: done or failed.", "tool", "state")
+        case .toolTime:
+            .histogram("chatterd_tool_call_seconds", "The time of a call of a tool.", Buckets.requests, "tool")
 
         case .storeConnections:
             .gauge(

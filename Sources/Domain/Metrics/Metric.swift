@@ -38,6 +38,8 @@ public enum Metric: Int, CaseIterable, Sendable {
     case upstreamQueue
     case upstreamQueueLimit
     case queueWait
+    case toolCalls
+    case toolTime
 
     case storeConnections
     case storeConnectionsLimit

@@ -37,7 +37,7 @@ public enum ToolsRequest: Sendable, Equatable {
         let servers = MCPServers(tools.servers, taken: tools.list.map(\.name), on: shard) { report in
             reports.withLock { $0.append(report) }
         }
-        await servers.start()
+        await servers.start(within: .seconds(30))
         let problems = reports.withLock { $0 }.flatMap { report in report.problems.map { "\(report.server): \($0)" } }
         let outcome = await result(tools.list, servers, problems, on: shard, output: output)
         await servers.stop()
@@ -53,7 +53,7 @@ public enum ToolsRequest: Sendable, Equatable {
         case .list:
             if all.isEmpty { output("CHATTERD_TOOLS lists no tool") }
             for tool in all { output(Self.line(of: tool)) }
-            for problem in problems { output("problem: \(problem)") }
+            for problem in problems { output("problem: \(Self.line(problem))") }
             return .success(problems.isEmpty ? 0 : 1)
         case .test(let name, let arguments):
             guard all.contains(where: { $0.name == name }) else {
@@ -86,6 +86,12 @@ public enum ToolsRequest: Sendable, Equatable {
         return (try? JSONSlice(json.array)).flatMap { AnswerSteps.Call($0) }
     }
 
+    /// A text of a server without characters that would move the cursor or begin a line.
+    private static func line(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
+    }
+
     private static func line(of tool: ToolDescription) -> String {
         var facts: [String] = []
         switch tool.action {
@@ -93,7 +99,7 @@ public enum ToolsRequest: Sendable, Equatable {
             let hosts = action.hosts.joined(separator: ", ")
             facts.append("\(action.method.name) \(action.url.origin.map { "\($0)" } ?? "a URL of \(hosts)")")
         case .command(let action): facts.append("runs \(action.arguments[0])")
-        case .mcp(let action): facts.append("\(action.tool) of \(action.name)")
+        case .mcp(let action): facts.append("\(line(action.tool)) of \(action.name)")
         }
         facts.append("at most \(SettingText.duration(tool.terms.timeout))")
         if tool.needsApproval { facts.append("asks first") }

@@ -15,6 +15,7 @@ public final class ResidentTools: ToolRunner {
     private let shard: Shard
     private let client: HTTPToolClient
     private let programs: ProgramSlots
+    private let observe: (ToolCallReport) -> Void
     private var running = 0
 
     /// Creates the tools of a shard, on any thread.
@@ -22,12 +23,15 @@ public final class ResidentTools: ToolRunner {
     /// - Parameters:
     ///   - servers: those of the process that speak the Model Context Protocol.
     ///   - programs: those of the process.
+    ///   - observe: gets each end of a call of a known tool, on the shard.
     public init(
-        _ declared: [ToolDescription], servers: MCPServers? = nil, programs: ProgramSlots, on shard: Shard
+        _ declared: [ToolDescription], servers: MCPServers? = nil, programs: ProgramSlots, on shard: Shard,
+        observe: @escaping (ToolCallReport) -> Void = { _ in }
     ) {
         self.declared = declared
         self.servers = servers
         self.programs = programs
+        self.observe = observe
         self.shard = shard
         client = HTTPToolClient(on: shard)
     }
@@ -51,13 +55,16 @@ public final class ResidentTools: ToolRunner {
         }.map(\.offer)
     }
 
-    public func isOffered(_ name: String, to app: String) -> Bool { tool(name)?.terms.permit(app) ?? false }
+    public func isOffered(_ name: String, to app: String) -> Bool { terms(of: name)?.permit(app) ?? false }
 
-    public func isIdempotent(_ name: String) -> Bool { tool(name)?.terms.isIdempotent ?? false }
+    public func isIdempotent(_ name: String) -> Bool { terms(of: name)?.isIdempotent ?? false }
 
-    public func needsApproval(_ name: String) -> Bool { tool(name)?.needsApproval ?? false }
+    public func needsApproval(_ name: String) -> Bool {
+        // Before its server was heard of, nothing says that a tool changes nothing.
+        tool(name)?.needsApproval ?? (terms(of: name).map { $0.approval != .never } ?? false)
+    }
 
-    public func isParallel(_ name: String) -> Bool { tool(name)?.terms.isParallel ?? false }
+    public func isParallel(_ name: String) -> Bool { terms(of: name)?.isParallel ?? false }
 
     public func start(
         _ call: AnswerSteps.Call, key: String, completion: @escaping (ToolResult) -> Void
@@ -72,7 +79,16 @@ public final class ResidentTools: ToolRunner {
 
     /// Runs a call to its end.
     public func run(_ call: AnswerSteps.Call, key: String) async -> ToolResult {
-        guard let tool = tool(call.name) else { return .failure("there is no tool of this name any more.") }
+        var found = tool(call.name)
+        if found == nil { found = await servers?.find(call.name) }
+        guard let tool = found else { return .failure("there is no tool of this name any more.") }
+        let start = shard.now
+        let result = await run(call, of: tool, key: key)
+        observe(ToolCallReport(tool: tool.name, isError: result.isError, time: shard.now - start))
+        return result
+    }
+
+    private func run(_ call: AnswerSteps.Call, of tool: ToolDescription, key: String) async -> ToolResult {
         guard running < Self.maximumCalls else {
             return .failure("not run, because \(Self.maximumCalls) calls run at this moment.")
         }
@@ -91,7 +107,7 @@ public final class ResidentTools: ToolRunner {
         switch tool.action {
         case .http(let action): return await client.run(action, of: tool, with: arguments, key: key)
         case .command(let action): return await run(action, of: tool, input: arguments.json, key: key)
-        case .mcp(let action): return await action.run(with: arguments, key: key)
+        case .mcp(let action): return await action.run(with: arguments)
         }
     }
 
@@ -110,9 +126,21 @@ public final class ResidentTools: ToolRunner {
         }
     }
 
+    private func terms(of name: String) -> ToolTerms? {
+        declared.first { $0.name == name }?.terms ?? servers?.terms(of: name)
+    }
+
     private func tool(_ name: String) -> ToolDescription? {
         declared.first { $0.name == name } ?? servers?.tool(name)
     }
+}
+
+/// The end of a call of a tool, for the metrics and the log.
+public struct ToolCallReport: Sendable {
+    public let tool: String
+    /// Whether the tool has failed or refused the call.
+    public let isError: Bool
+    public let time: Duration
 }
 
 /// The programs that a process runs for its tools.

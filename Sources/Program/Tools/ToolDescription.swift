@@ -60,7 +60,9 @@ public struct ToolDescription: Sendable {
     }
 
     public let name: String
-    public var description: String
+    public let description: String
+    /// The tool as a model gets it.
+    public let offer: ServerTool
     /// The JSON schema of its arguments, which are an object.
     public let parameters: [UInt8]
     /// The parameters, compiled.
@@ -95,10 +97,6 @@ public struct ToolDescription: Sendable {
         self.parameters = parameters
         self.action = action
         schema = try JSONSchema(parameters)
-    }
-
-    /// The tool as a model gets it.
-    public var offer: ServerTool {
         var json = ByteBuffer()
         json.append("{\"type\":\"function\",\"function\":{\"name\":")
         json.append(jsonString: name)
@@ -107,6 +105,6 @@ public struct ToolDescription: Sendable {
         json.append(",\"parameters\":")
         json.append(parameters)
         json.append("}}")
-        return ServerTool(name: name, json: json.array)
+        offer = ServerTool(name: name, json: json.array)
     }
 }

@@ -200,6 +200,7 @@ struct ResponseTools {
                 throw .wrongType("\(path)allowed_tools", "an array of names")
             }
             names = elements.compactMap(\.string)
+            guard names?.count == elements.count else { throw .wrongType("\(path)allowed_tools", "an array of names") }
         }
         let url = try tool.string("server_url", in: path)
         servers.append(RequestedToolServer(label: label, url: url, tools: names, path: "\(path)server_label"))
@@ -280,7 +281,8 @@ struct ResponseTools {
                 throw .invalid("tool_choice.name is missing.", "tool_choice.name")
             }
             let called = table.called(name, of: try object.string("namespace", in: "tool_choice."))
-            guard tools.isEmpty || tools.contains(where: { $0.name == called }) else {
+            // The tools of a server are known later.
+            guard tools.isEmpty || !servers.isEmpty || tools.contains(where: { $0.name == called }) else {
                 throw .unsupported("tool_choice.name", "there is no such tool that a model can call here.")
             }
             var json = ByteBuffer()
@@ -290,9 +292,17 @@ struct ResponseTools {
             choice = json.array
         case "allowed_tools":
             var (allowed, namespaces): (Set<ExactText>, Set<ExactText>) = ([], [])
+            var allowedServers: [(label: String, tool: String?)] = []
             for (index, tool) in (try object.array("tools", in: "tool_choice.") ?? []).enumerated() {
                 let path = "tool_choice.tools[\(index)]"
                 guard let members = tool.members() else { throw .wrongType(path, "an object") }
+                if members["type"]?.string == "mcp" {
+                    guard let label = try members.string("server_label", in: path + ".") else {
+                        throw .invalid("\(path).server_label is missing.", "\(path).server_label")
+                    }
+                    allowedServers.append((label, try members.string("name", in: path + ".")))
+                    continue
+                }
                 // A tool that a server of Open Responses runs by itself may have no name. `tools` ignores it, too.
                 guard let name = try members.string("name", in: path + ".") else { continue }
                 if members["type"]?.string == "namespace" {
@@ -306,6 +316,7 @@ struct ResponseTools {
                 let isAllowed = tool.namespace.map { namespaces.contains(ExactText($0)) } ?? false
                 return !isAllowed && !allowed.contains(ExactText(tool.name))
             }
+            servers = servers.compactMap { $0.limited(to: allowedServers) }
             try choose(mode: try object.string("mode", in: "tool_choice.") ?? "auto", "tool_choice.mode")
         default: throw .unsupported("tool_choice.type", "use function, custom or allowed_tools.")
         }

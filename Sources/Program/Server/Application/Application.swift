@@ -160,7 +160,7 @@ public final class Application: Sendable {
         }
         await registry.start()
         await keeper.start()
-        await process.toolServers.start()
+        await process.toolServers.start(within: MCPServers.startLimit)
         await withTaskExecutorPreference(home) { @concurrent [housekeeper] in
             housekeeper.value.start()
         }

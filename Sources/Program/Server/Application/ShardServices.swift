@@ -46,7 +46,8 @@ final class ShardServices {
                 listing: configuration.fixedTimeouts.modelListing),
             estimates: process.estimates)
         tools = ResidentTools(
-            configuration.tools.list, servers: process.toolServers, programs: process.programs, on: pools.shard)
+            configuration.tools.list, servers: process.toolServers, programs: process.programs, on: pools.shard,
+            observe: { observer.observe($0) })
         chat = ChatService(
             store: PostgresConversationStore(
                 pool: pools.pool, readers: pools.readers, lease: process.lease,

@@ -69,6 +69,7 @@ final class DoorExchange {
             else {
                 throw server.unknown
             }
+            guard !tools.isEmpty else { throw server.empty }
             offers += tools.filter { tool in !offers.contains { $0.name == tool.name } }
         }
         asked.chat.offer(offers)

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdJSONLog
 import ChatterdMetrics
 import ChatterdRelay
+import ChatterdTools
 
 /// Counts what happens to the replies of a shard, and logs what an operator should know: failovers, takeovers and fences. Confined to its
 /// shard.
@@ -43,6 +44,15 @@ struct ReplyObserver {
         case .answered(let facts, let parts): countFirstToken(facts, parts)
         case .ended(let facts, let ending): countEnd(facts, ending)
         case .left(let facts, let departure): countDeparture(facts, departure)
+        }
+    }
+
+    /// Counts a call of a tool. Only the names of tools and times are logged: a result may have what a person has said.
+    func observe(_ call: ToolCallReport) {
+        counts.add(to: .toolCalls, call.tool, call.isError ? "failed" : "done")
+        counts.observe(call.time, in: .toolTime, call.tool)
+        if call.isError {
+            log.event(.warning, "tool failed", .tool(call.tool), .milliseconds(Int(call.time.nanoseconds / 1_000_000)))
         }
     }
 

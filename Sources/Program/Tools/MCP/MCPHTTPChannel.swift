@@ -26,70 +26,82 @@ final class MCPHTTPChannel: MCPChannel {
     }
 
     func result(of request: MCPRequest, within limit: Duration) async -> Result<JSONSlice, MCPFailure> {
-        revision = request.revision
+        guard !Task.isCancelled else { return .failure(.timedOut) }
         let isFirst = request.method == "initialize"
-        if isFirst { session = nil }
+        let sent = isFirst ? nil : session
+        revision = request.revision
         let reader = MCPEventReader(id: request.id)
+        let fields = fields(of: isFirst ? nil : request.revision, request, in: sent)
         let outcome = await CollectedExchange.run(
-            OutgoingRequest(
-                .post, transport.path, fields: fields(for: request, isFirst ? nil : request.revision),
-                body: request.json),
-            to: transport.origin, client: client, on: shard, upTo: MCPAnswer.maximumSize, within: limit,
+            OutgoingRequest(.post, transport.path, fields: fields, body: request.json), to: transport.origin,
+            client: client, on: shard, upTo: MCPAnswer.maximumSize, within: limit,
             until: { head, bytes in head.isEventStream && reader.read(bytes) })
         switch outcome {
-        case .success(let response): return await result(of: response, reader, to: request)
-        case .failure(.timedOut): return .failure(.timedOut)
+        case .success(let response):
+            if isFirst { session = response.head.fields[.mcpSessionID].flatMap { FieldValue(validating: $0) } }
+            if response.head.status.code == 404, let sent { return .failure(ended(sent)) }
+            return await result(of: response, reader, to: request)
+        case .failure(.timedOut):
+            cancel(request)
+            return .failure(.timedOut)
         case .failure(.tooLarge): return .failure(.tooLarge)
         case .failure(.failed(let error)): return .failure(.unusable(error.message))
         }
     }
 
+    /// A request may be late: another session may have begun since it was sent.
+    private func ended(_ sent: FieldValue) -> MCPFailure {
+        if session == sent {
+            session = nil
+            generation += 1
+        }
+        return .sessionEnded
+    }
+
     private func result(
         of response: CollectedExchange.Response, _ reader: MCPEventReader, to request: MCPRequest
     ) async -> Result<JSONSlice, MCPFailure> {
-        let status = response.head.status.code
-        if request.method == "initialize", 200..<300 ~= status {
-            session = response.head.fields[.mcpSessionID].flatMap { FieldValue(validating: $0) }
-        }
         let body = response.body
         let answer =
             response.head.isEventStream
             ? reader.answer : await LongWork.run(on: body.count) { MCPAnswer.read(body.array) }
         // Refusals of the stateless revision have a message, and a status that says the same.
-        if case .answer(_, let result) = answer { return result }
-        // Some servers answer 400 where the protocol has 404.
-        if status == 404 || status == 400, session != nil {
-            session = nil
-            generation += 1
-            return .failure(.sessionEnded)
-        }
+        if case .answer(request.id, let result) = answer { return result }
+        let status = response.head.status.code
         guard 200..<300 ~= status else {
-            let text = String(decoding: response.body.array.prefix(200), as: UTF8.self)
+            let text = String(decoding: body.array.prefix(200), as: UTF8.self)
             return .failure(.unusable("the server answered with status \(status): \(text)"))
         }
         return .failure(.unusable("the server answered without a message of the protocol"))
     }
 
+    /// Tells the server that nothing waits for an answer any more. In the stateless revision the end of the connection says so.
+    private func cancel(_ request: MCPRequest) {
+        guard case .handshake = request.revision, let message = request.cancellation else { return }
+        let own = Confined(self, to: shard)
+        Task(executorPreference: shard) { await own.value.notify(message, request.revision) }
+    }
+
     func notify(_ message: [UInt8], _ revision: MCPRevision) async {
         _ = await CollectedExchange.run(
-            OutgoingRequest(.post, transport.path, fields: fields(revision), body: message), to: transport.origin,
-            client: client, on: shard, upTo: MCPAnswer.maximumSize, within: .seconds(5))
+            OutgoingRequest(.post, transport.path, fields: fields(of: revision, in: session), body: message),
+            to: transport.origin, client: client, on: shard, upTo: MCPAnswer.maximumSize, within: .seconds(5))
     }
 
     func close() async {
-        guard session != nil, case .handshake? = revision else { return }
+        guard session != nil else { return }
         _ = await CollectedExchange.run(
-            OutgoingRequest(.delete, transport.path, fields: fields(revision)), to: transport.origin, client: client,
-            on: shard, upTo: MCPAnswer.maximumSize, within: .seconds(1))
+            OutgoingRequest(.delete, transport.path, fields: fields(of: revision, in: session)), to: transport.origin,
+            client: client, on: shard, upTo: MCPAnswer.maximumSize, within: .seconds(1))
         session = nil
     }
 
-    private func fields(for request: MCPRequest? = nil, _ revision: MCPRevision?) -> Fields {
+    /// - Parameter revision: that of the connection; `nil` for the first request of one.
+    private func fields(of revision: MCPRevision?, _ request: MCPRequest? = nil, in session: FieldValue?) -> Fields {
         var fields = transport.fields
         fields.add(.contentType, "application/json")
         fields.add(.accept, "application/json, text/event-stream")
         if let session { fields.add(.mcpSessionID, session) }
-        // A connection begins without a version.
         guard let revision, let version = FieldValue(validating: revision.version) else { return fields }
         fields.add(.mcpProtocolVersion, version)
         guard let request, revision == .stateless else { return fields }

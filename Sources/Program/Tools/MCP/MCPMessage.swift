@@ -53,6 +53,12 @@ struct MCPRequest: Sendable {
         }
     }
 
+    /// The message that ends the request; `nil` for the first one of a connection, which cannot be cancelled.
+    var cancellation: [UInt8]? {
+        guard method != "initialize" else { return nil }
+        return Self.notification("notifications/cancelled") { $0.member("requestId", id) }
+    }
+
     /// A notification, which has no answer.
     static func notification(
         _ method: String, _ writeParameters: (inout JSONWriter) -> Void = { _ in }
@@ -103,7 +109,7 @@ enum MCPFailure: Error, Sendable, Equatable {
     /// The server cannot be reached, or does not speak the protocol; the text says why.
     case unusable(String)
     /// The server answered with an error of JSON-RPC.
-    case refused(code: Int, message: String)
+    case refused(String)
     /// The server has forgotten the session, so that it has not done what was asked.
     case sessionEnded
     /// The server has not answered within the limit.
@@ -115,7 +121,7 @@ enum MCPFailure: Error, Sendable, Equatable {
     var reason: String {
         switch self {
         case .unusable(let reason): reason
-        case .refused(_, let message): "the server refused it: \(message)"
+        case .refused(let message): "the server refused it: \(message)"
         case .sessionEnded: "the server has ended the session"
         case .timedOut: "the server has not answered in time"
         case .tooLarge: "the answer has more than \(MCPAnswer.maximumSize) bytes"
@@ -128,12 +134,15 @@ enum MCPAnswer {
     /// The limit of a message, in bytes.
     static let maximumSize = 4 << 20
 
-    /// Something else than an answer to a request.
+    /// The limit of the id of a request of a server, in bytes: its answer repeats it.
+    static let maximumID = 256
+
+    /// What a message is.
     enum Kind {
         case answer(id: Int, Result<JSONSlice, MCPFailure>)
         /// A request of the server. chatterd has nothing that a server may ask for, except a sign of life.
         case request(id: JSONSlice, method: String)
-        case notification(method: String)
+        case notification
     }
 
     /// Reads a message; `nil` if it is none.
@@ -141,7 +150,8 @@ enum MCPAnswer {
         guard let message = try? JSONSlice(text), message.kind == .object else { return nil }
         let id = message.members(first: 16)?.last { $0.name == "id" }?.value
         if let method = message.last("method", .string)?.string {
-            guard let id, !id.isNull else { return .notification(method: method) }
+            guard let id, !id.isNull else { return .notification }
+            guard id.range.count <= maximumID else { return nil }
             return .request(id: id, method: method)
         }
         guard let number = id?.integer else { return nil }
@@ -150,10 +160,7 @@ enum MCPAnswer {
         let text = error.last("message", .string)?.string ?? "no reason"
         return .answer(
             id: number,
-            .failure(
-                .refused(
-                    code: error.last("code", .number)?.integer ?? 0,
-                    message: String(decoding: Array(text.utf8).prefix(1_000), as: UTF8.self))))
+            .failure(.refused(String(decoding: Array(text.utf8).prefix(1_000), as: UTF8.self))))
     }
 
     /// The answer to a request of a server.

@@ -58,9 +58,10 @@ private final class MCPProgramRun: Sendable {
         /// Messages that are not written yet.
         var output: [UInt8] = []
         var waiting: [Int: CheckedContinuation<Result<JSONSlice, MCPFailure>, Never>] = [:]
+        /// Why the run has to end; `nil` before.
+        var ending: String?
         /// Why the run has ended; `nil` before.
         var end: MCPFailure?
-        var isClosed = false
     }
 
     private let state = Lock(State())
@@ -78,17 +79,22 @@ private final class MCPProgramRun: Sendable {
         if wake >= 0 { Glibc.close(wake) }
     }
 
-    var hasEnded: Bool { state.withLock { $0.end != nil || $0.isClosed } }
+    var hasEnded: Bool { state.withLock { $0.end != nil || $0.ending != nil } }
 
-    /// Sends a message.
+    /// Sends a message. A program that lets more than a message of the greatest size wait does not read.
     func send(_ message: [UInt8]) {
-        state.withLock { $0.output += message + [UInt8(ascii: "\n")] }
+        state.withLock { state in
+            state.output += message + [UInt8(ascii: "\n")]
+            guard state.output.count > 2 * MCPAnswer.maximumSize else { return }
+            state.output = []
+            state.ending = state.ending ?? "the program does not read its input"
+        }
         _ = csystem_eventfd_signal(wake)
     }
 
     /// Ends the program.
     func close() {
-        state.withLock { $0.isClosed = true }
+        state.withLock { $0.ending = $0.ending ?? "chatterd stops" }
         _ = csystem_eventfd_signal(wake)
     }
 
@@ -96,6 +102,10 @@ private final class MCPProgramRun: Sendable {
     func result(of request: MCPRequest) async -> Result<JSONSlice, MCPFailure> {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
+                guard !Task.isCancelled else {
+                    continuation.resume(returning: .failure(.timedOut))
+                    return
+                }
                 let end = state.withLock { state in
                     if state.end == nil { state.waiting[request.id] = continuation }
                     return state.end
@@ -104,17 +114,17 @@ private final class MCPProgramRun: Sendable {
                     continuation.resume(returning: .failure(end))
                 } else {
                     send(request.json)
-                    if Task.isCancelled { cancel(request.id) }
+                    if Task.isCancelled { cancel(request) }
                 }
             }
         } onCancel: {
-            cancel(request.id)
+            cancel(request)
         }
     }
 
-    private func cancel(_ id: Int) {
-        guard resume(id, with: .failure(.timedOut)) else { return }
-        send(MCPRequest.notification("notifications/cancelled") { $0.member("requestId", id) })
+    private func cancel(_ request: MCPRequest) {
+        guard resume(request.id, with: .failure(.timedOut)), let message = request.cancellation else { return }
+        send(message)
     }
 
     /// Ends the wait for an answer; `false` if nothing waits for it.
@@ -180,7 +190,7 @@ private final class MCPProgramRun: Sendable {
                 return "the program cannot be watched: \(String(cString: strerror(errno)))"
             }
             if polled[0].revents != 0 { _ = csystem_eventfd_clear(wake) }
-            guard !state.withLock({ $0.isClosed }) else { return "the server stops" }
+            if let ending = state.withLock({ $0.ending }) { return ending }
             if polled[2].revents != 0 {
                 readsErrors = SpawnedProgram.read(program.errors, into: &errors)
                 errors = errors.suffix(Self.maximumErrors)
@@ -205,7 +215,7 @@ private final class MCPProgramRun: Sendable {
         switch MCPAnswer.read(line) {
         case .answer(let id, let result): resume(id, with: result)
         case .request(let id, let method): send(MCPAnswer.reply(to: id, method: method))
-        case .notification, nil: break
+        case .notification?, nil: break
         }
     }
 }

@@ -21,6 +21,9 @@ final class MCPServer {
     private var connection: (revision: MCPRevision, generation: Int)?
     /// The beginning of a connection that is under way.
     private var connecting: Task<Result<MCPRevision, MCPFailure>, Never>?
+    /// Whether the server has ended when it was asked for the stateless revision.
+    private var startsWithHandshake = false
+    private var isClosed = false
     private var lastID = 0
 
     init(_ description: MCPDescription, on shard: Shard) {
@@ -34,8 +37,9 @@ final class MCPServer {
             }
     }
 
-    /// Ends the connection.
+    /// Ends the connection, and begins no other.
     func close() async {
+        isClosed = true
         await channel.close()
     }
 
@@ -46,14 +50,14 @@ final class MCPServer {
         var tools: [MCPTool] = []
         var cursor: String?
         for _ in 0..<Self.maximumPages {
-            let page = cursor
-            switch await send("tools/list", within: requestLimit, writeParameters: { $0.member("cursor", page) }) {
+            let previous = cursor
+            switch await send("tools/list", within: requestLimit, { $0.member("cursor", previous) }) {
             case .failure(let failure): return .failure(failure)
             case .success(let result):
-                guard let elements = result.last("tools", .array)?.elements(first: Self.maximumTools) else {
+                guard let page = await LongWork.run(on: result.range.count, { Self.tools(of: result) }) else {
                     return .failure(.unusable("the server has answered without a list of tools"))
                 }
-                tools += elements.compactMap { MCPTool($0) }
+                tools += page
                 cursor = result.last("nextCursor", .string)?.string
             }
             guard cursor != nil, tools.count < Self.maximumTools else { break }
@@ -61,25 +65,37 @@ final class MCPServer {
         return .success(Array(tools.prefix(Self.maximumTools)))
     }
 
-    /// Calls a tool.
-    func call(_ name: String, arguments: [UInt8], key: String) async -> ToolResult {
-        let result = await send("tools/call", name: name, within: description.terms.timeout) { json in
-            json.member("name", name)
-            json.member("arguments", raw: arguments.span)
+    private static func tools(of result: JSONSlice) -> [MCPTool]? {
+        result.last("tools", .array)?.elements(first: maximumTools)?.compactMap { MCPTool($0) }
+    }
+
+    /// Calls a tool, and ends the call at the limit of its time, which counts from now.
+    func call(_ name: String, arguments: [UInt8]) async -> ToolResult {
+        let (own, limit) = (Confined(self, to: shard), description.terms.timeout)
+        var outcome: Result<JSONSlice, MCPFailure> = .failure(.timedOut)
+        do throws(TimeoutError) {
+            outcome = try await shard.withTimeout(limit) {
+                await own.value.send("tools/call", name: name, within: limit) { json in
+                    json.member("name", name)
+                    json.member("arguments", raw: arguments.span)
+                }
+            }
+        } catch {
+            // The outcome says so.
         }
-        switch result {
+        switch outcome {
         case .success(let result):
             let limit = description.terms.maximumSize
             return await LongWork.run(on: result.range.count) { MCPTool.result(of: result, upTo: limit) }
-        case .failure(.timedOut):
-            return .failure("the server has not answered within \(description.terms.timeout.text).")
+        case .failure(.timedOut): return .failure("the server has not answered within \(limit.text).")
         case .failure(let failure): return .failure("\(failure.reason).")
         }
     }
 
-    /// Sends a request on the present connection, and once more if the server has ended that before it has read it.
+    /// Sends a request on the present connection, and once more if the server has forgotten that, and so has done nothing.
     private func send(
-        _ method: String, name: String? = nil, within limit: Duration, writeParameters: (inout JSONWriter) -> Void
+        _ method: String, name: String? = nil, within limit: Duration,
+        _ writeParameters: (inout JSONWriter) -> Void
     ) async -> Result<JSONSlice, MCPFailure> {
         for isLast in [false, true] {
             let revision: MCPRevision
@@ -87,10 +103,14 @@ final class MCPServer {
             case .success(let current): revision = current
             case .failure(let failure): return .failure(failure)
             }
+            // A call that was stopped while it waited for the connection is not made.
+            guard !Task.isCancelled else { return .failure(.timedOut) }
             let request = MCPRequest(
                 method, id: nextID(), name: name, revision: revision, writeParameters: writeParameters)
             let result = await channel.result(of: request, within: limit)
             if case .failure(.sessionEnded) = result, !isLast { continue }
+            // Another server, or another version of it, may answer from now on.
+            if case .failure(.unusable) = result { connection = nil }
             return result
         }
         return .failure(.sessionEnded)
@@ -115,25 +135,34 @@ final class MCPServer {
 
     private func begin() async -> Result<MCPRevision, MCPFailure> {
         defer { connecting = nil }
-        let generation = channel.generation
-        let revision: MCPRevision
-        switch await negotiate() {
-        case .success(let agreed): revision = agreed
-        case .failure(let failure): return .failure(failure)
+        if !startsWithHandshake {
+            let generation = channel.generation
+            if await isStateless() {
+                connection = (.stateless, generation)
+                return .success(.stateless)
+            }
+            // A program that ends instead of an answer does so each time.
+            startsWithHandshake = channel.generation != generation
         }
-        connection = (revision, generation)
-        return .success(revision)
+        guard !isClosed else { return .failure(.unusable("chatterd stops")) }
+        let generation = channel.generation
+        let outcome = await shakeHands()
+        switch outcome {
+        case .success(let revision): connection = (revision, generation)
+        case .failure: startsWithHandshake = false
+        }
+        return outcome
     }
 
-    private func negotiate() async -> Result<MCPRevision, MCPFailure> {
+    /// Whether the server speaks the stateless revision. One without it refuses the request in one way or another, or ignores it.
+    private func isStateless() async -> Bool {
         let discover = MCPRequest("server/discover", id: nextID(), revision: .stateless)
-        switch await channel.result(of: discover, within: requestLimit) {
-        case .success(let result):
-            let versions = result.last("supportedVersions", .array)?.elements(first: 64)?.compactMap(\.string) ?? []
-            if versions.contains(MCPRevision.stateless.version) { return .success(.stateless) }
-        // A server without that revision refuses the request in one way or another, or ignores it.
-        case .failure: break
-        }
+        guard case .success(let result) = await channel.result(of: discover, within: requestLimit) else { return false }
+        let versions = result.last("supportedVersions", .array)?.elements(first: 64)?.compactMap(\.string) ?? []
+        return versions.contains(MCPRevision.stateless.version)
+    }
+
+    private func shakeHands() async -> Result<MCPRevision, MCPFailure> {
         switch await channel.result(of: .initialize(id: nextID()), within: requestLimit) {
         case .failure(let failure): return .failure(failure)
         case .success(let result):

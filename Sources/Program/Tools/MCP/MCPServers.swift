@@ -17,15 +17,17 @@ public final class MCPServers: Sendable {
         public var problems: [String] = []
     }
 
-    /// The time that a start waits for the tools.
-    private static let startLimit = Duration.seconds(5)
+    /// The limit of all tools of a server as models get them, in bytes. Further ones are left out.
+    static let maximumOffers = 128 << 10
+    /// The time that the start of a process waits for the tools.
+    public static let startLimit = Duration.seconds(5)
     private static let interval = Duration.seconds(300)
     private static let retryInterval = Duration.seconds(10)
 
     private struct Known {
         /// The tools of each server.
         var lists: [[ToolDescription]]
-        /// The tools of all servers; of those with one name the first.
+        /// The tools of all servers.
         var merged: [ToolDescription] = []
     }
 
@@ -34,9 +36,12 @@ public final class MCPServers: Sendable {
         var timers: [DeadlineTimer] = []
         /// The last report of each server.
         var reports: [Report?]
+        /// The question to each server that is under way, and whether another one is wanted after it.
+        var questions: [(task: Task<Void, Never>, isRepeated: Bool)?]
 
         init(_ count: Int) {
             reports = Array(repeating: nil, count: count)
+            questions = Array(repeating: nil, count: count)
         }
     }
 
@@ -67,24 +72,30 @@ public final class MCPServers: Sendable {
         schedule = Confined(Schedule(descriptions.count), to: shard)
     }
 
-    /// Asks all servers, and returns when all have answered, or after five seconds.
-    public func start() async {
+    /// Asks all servers, and returns when all have answered, or at the limit: then those that have not are reported.
+    public func start(within limit: Duration) async {
         guard !servers.isEmpty else { return }
         await withTaskExecutorPreference(shard) { @concurrent [self] in
             schedule.value.timers = servers.indices.map { index in
-                DeadlineTimer(on: shard) { [weak self] in self?.askSoon(index) }
+                DeadlineTimer(on: shard) { [weak self] in _ = self?.ask(index) }
             }
-            try? await shard.withTimeout(Self.startLimit) { [self] in
-                await withTaskGroup { group in
-                    for index in servers.indices { group.addTask { await self.ask(index) } }
-                }
+            let questions = servers.indices.map { ask($0) }
+            try? await shard.withTimeout(limit) {
+                for question in questions { await question.value }
+            }
+            for index in servers.indices where schedule.value.reports[index] == nil {
+                let name = descriptions[index].name
+                tell(index, Report(server: name, problems: ["the server has not answered within \(limit.text)"]))
             }
         }
     }
 
     /// Asks all servers soon, because the operator wants it.
     public func reload() {
-        for index in servers.indices { askSoon(index) }
+        guard !servers.isEmpty else { return }
+        shard.run { [self] in
+            for index in servers.indices { ask(index) }
+        }
     }
 
     /// Ends the connections.
@@ -111,6 +122,22 @@ public final class MCPServers: Sendable {
         }
     }
 
+    /// The tool that has a name. A server that was not heard of yet is asked first: another process may have offered its tools.
+    func find(_ name: String) async -> ToolDescription? {
+        if let tool = tool(name) { return tool }
+        guard let index = descriptions.firstIndex(where: { name.hasPrefix($0.name + "_") }) else { return nil }
+        await withTaskExecutorPreference(shard) { @concurrent [self] in
+            guard schedule.value.reports[index]?.count ?? 0 == 0 else { return }
+            await ask(index).value
+        }
+        return tool(name)
+    }
+
+    /// What the tool of a name has, also before its server was heard of.
+    func terms(of name: String) -> ToolTerms? {
+        tool(name)?.terms ?? descriptions.first { name.hasPrefix($0.name + "_") }?.terms
+    }
+
     /// The tool that has a name.
     func tool(_ name: String) -> ToolDescription? {
         known.withLock { known in known.merged.first { $0.name == name } }
@@ -118,24 +145,41 @@ public final class MCPServers: Sendable {
 
     // MARK: - On the shard
 
-    private func askSoon(_ index: Int) {
-        Task(executorPreference: shard) { await self.ask(index) }
+    /// Asks a server for its tools, and once more if a question is under way: its answer may be older than the reason for this one.
+    @discardableResult private func ask(_ index: Int) -> Task<Void, Never> {
+        let schedule = schedule.value
+        if let question = schedule.questions[index] {
+            schedule.questions[index]?.isRepeated = true
+            return question.task
+        }
+        let task = Task(executorPreference: shard) { [self] in
+            repeat {
+                self.schedule.value.questions[index]?.isRepeated = false
+                await look(index)
+            } while self.schedule.value.questions[index]?.isRepeated ?? false
+            self.schedule.value.questions[index] = nil
+        }
+        schedule.questions[index] = (task, false)
+        return task
     }
 
-    /// Asks a server for its tools, and sets the time of the next question.
-    private func ask(_ index: Int) async {
+    private func look(_ index: Int) async {
         let server = servers[index]
         let outcome = await server.value.list()
         let next: Duration
-        var current = Report(server: server.value.description.name)
+        var current = Report(server: descriptions[index].name)
         switch outcome {
         case .failure(let failure):
+            current.count = known.withLock { $0.lists[index].count }
             current.problems = [failure.reason]
             next = Self.retryInterval
         case .success(let list):
-            let (description, taken) = (server.value.description, taken)
-            let (tools, problems) = await LongWork.run(on: LongWork.unknownSize) { [shard] in
-                Self.offers(list, of: description, taken: taken) { tool in
+            let description = descriptions[index]
+            let others = known.withLock { known in
+                known.lists.indices.filter { $0 != index }.flatMap { known.lists[$0].map(\.name) }
+            }
+            let (tools, problems) = await LongWork.run(on: LongWork.unknownSize) { [shard, taken] in
+                Self.offers(list, of: description, taken: taken + others) { tool in
                     MCPAction(
                         server: server, shard: shard, name: description.name, tool: tool.name,
                         isReadOnly: tool.isReadOnly)
@@ -144,14 +188,19 @@ public final class MCPServers: Sendable {
             (current.count, current.problems) = (tools.count, problems)
             known.withLock { known in
                 known.lists[index] = tools
-                known.merged = Self.merge(known.lists)
+                known.merged = known.lists.flatMap { $0 }
             }
             next = Self.interval
         }
+        tell(index, current)
         let schedule = schedule.value
-        if schedule.reports[index] != current { report(current) }
-        schedule.reports[index] = current
         if schedule.timers.indices.contains(index) { schedule.timers[index].set(after: next) }
+    }
+
+    private func tell(_ index: Int, _ current: Report) {
+        let last = schedule.value.reports[index]
+        schedule.value.reports[index] = current
+        if last != current { report(current) }
     }
 
     /// The tools of a server that models get, and what keeps others from it.
@@ -160,8 +209,11 @@ public final class MCPServers: Sendable {
     ) -> (tools: [ToolDescription], problems: [String]) {
         var offers: [ToolDescription] = []
         var problems: [String] = []
+        var size = 0
         for tool in list where server.tools?.contains(tool.name) ?? true {
-            guard let name = tool.offeredName(of: server.name), !taken.contains(name) else {
+            guard let name = tool.offeredName(of: server.name),
+                !taken.contains(name), !offers.contains(where: { $0.name == name })
+            else {
                 problems.append("\(tool.name): its name is too long, or another tool has it")
                 continue
             }
@@ -170,6 +222,11 @@ public final class MCPServers: Sendable {
                     name: name, description: tool.description, parameters: tool.parameters,
                     action: .mcp(action(tool)))
                 offer.terms = server.terms
+                size += offer.offer.json.count
+                guard size <= maximumOffers else {
+                    problems.append("\(tool.name): the tools of the server have more than \(maximumOffers) bytes")
+                    break
+                }
                 offers.append(offer)
             } catch {
                 problems.append("\(tool.name): the schema of its arguments cannot be used: \(error.reason)")
@@ -179,12 +236,6 @@ public final class MCPServers: Sendable {
             problems.append("\(name): the server has no such tool")
         }
         return (offers, problems)
-    }
-
-    private static func merge(_ lists: [[ToolDescription]]) -> [ToolDescription] {
-        lists.reduce(into: []) { merged, list in
-            for tool in list where !merged.contains(where: { $0.name == tool.name }) { merged.append(tool) }
-        }
     }
 }
 
@@ -200,10 +251,10 @@ public struct MCPAction: Sendable {
     let isReadOnly: Bool
 
     /// Makes the call, on the shard of the server.
-    func run(with arguments: JSONSlice, key: String) async -> ToolResult {
+    func run(with arguments: JSONSlice) async -> ToolResult {
         let json = arguments.json
         return await withTaskExecutorPreference(shard) { @concurrent [server, tool] in
-            await server.value.call(tool, arguments: json, key: key)
+            await server.value.call(tool, arguments: json)
         }
     }
 }

@@ -3,6 +3,9 @@ import ChatterdRelay
 
 /// A tool of a server, as the server describes it.
 struct MCPTool: Sendable {
+    /// The limit of a description, in bytes. The rest is left out.
+    static let maximumDescription = 8_192
+
     let name: String
     let description: String
     /// The JSON schema of its arguments.
@@ -16,8 +19,11 @@ struct MCPTool: Sendable {
             let schema = tool.last("inputSchema", .object)
         else { return nil }
         self.name = name
-        description =
+        let text =
             tool.last("description", .string)?.storableString ?? tool.last("title", .string)?.storableString ?? ""
+        description =
+            text.utf8.count <= Self.maximumDescription
+            ? text : String(text.unicodeScalars.prefix(Self.maximumDescription / 4)) + "…"
         parameters = schema.bytes
         isReadOnly = tool.last("annotations", .object)?.last("readOnlyHint", .boolean)?.boolean ?? false
     }

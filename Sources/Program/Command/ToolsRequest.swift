@@ -77,7 +77,7 @@ public enum ToolsRequest: Sendable, Equatable {
         case .command(let action): facts.append("runs \(action.arguments[0])")
         }
         facts.append("at most \(SettingText.duration(tool.timeout))")
-        if tool.approval == .always { facts.append("asks first") }
+        if tool.approval == .always { facts.append("needs approval") }
         if tool.isIdempotent { facts.append("idempotent") }
         if tool.isParallel { facts.append("parallel") }
         if !tool.apps.isEmpty { facts.append("apps \(tool.apps.joined(separator: ", "))") }

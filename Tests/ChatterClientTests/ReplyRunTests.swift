@@ -45,6 +45,16 @@ struct ReplyRunTests {
         #expect(events == [.text("Hé"), .text(" 世"), .finished(Self.end)])
     }
 
+    @Test func stepIsAnEventWithoutAPosition() throws {
+        var run = try started()
+        let data = #"{"round":1,"index":2,"name":"f","arguments":{"x":1},"state":"done","result":"1","is_cut":true}"#
+        let events = try run.received(textEvent("2", "Hi") + "event: step\ndata: \(data)\n\n")
+        guard case .step(let step)? = events.last else { throw ChatterError.malformed("no step") }
+        #expect(step.round == 1 && step.index == 2 && step.name == "f" && step.state == .done && step.isCut == true)
+        #expect(step.arguments?.text == #"{"x":1}"# && step.result == "1" && step.id == nil)
+        #expect(run.position == "2" && events.first == .text("Hi"))
+    }
+
     @Test func lostConnectionResumesAfterTheLastWholeEvent() throws {
         var run = try started()
         // The second event is cut before its blank line.

@@ -136,6 +136,21 @@ import Testing
                 == [#"{"message":"Hello","name":"ada"}"#, #"{"person":"ada","requests_per_minute":5}"#])
     }
 
+    @Test func toolsAndApprovalsAreRequestedAsTheAPISays() async throws {
+        let server = ScriptedServer(
+            .response(200, location: "/replies/b", [textEvent("2-end", "Hi", done: true)]),
+            .response(200, ["{}"], isLost: false))
+        var prompt = Prompt("Hi")
+        prompt.usesTools = true
+        _ = await read(server.client().answer(to: prompt))
+        let json = #"{"round":0,"index":1,"name":"f","state":"asked"}"#
+        let step = try JSON.decode(ToolStep.self, from: Array(json.utf8))
+        try await server.client().answer(step, of: ReplyID("b"), isApproved: false)
+        #expect(server.requests.map(\.path) == ["/llmtools", "/replies/b/approvals"])
+        #expect(server.requests[0].fields[.stepEvents] == "1")
+        #expect(String(decoding: server.requests[1].body, as: UTF8.self) == #"{"approve":false,"index":1,"round":0}"#)
+    }
+
     @Test func bodyOfAPromptHasTheMembersOfTheAPI() throws {
         var prompt = Prompt(
             messages: [PromptMessage("Hi", images: ["aGk="])], in: "trip", model: "m", parent: .reply(ReplyID("a")),

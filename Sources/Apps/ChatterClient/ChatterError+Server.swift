@@ -39,7 +39,7 @@ extension ChatterError {
             self = .notFound(error)
         case "invalid_request", "history_too_large", "attachments_full", "text_full", "context_too_long",
             "unsupported_field", "upstream_rejected", "idempotency_key_reused", "conversation_exists",
-            "conversation_replaced", "response_restarted", "reply_not_complete", "upstream_exists":
+            "conversation_replaced", "response_restarted", "reply_not_complete", "call_not_asked", "upstream_exists":
             self = .rejected(error)
         case "interrupted", "text_lost", "answer_too_large", "answer_violates_format": self = .modelFailed(error)
         case _ where error.code.hasPrefix("upstream_"): self = .modelFailed(error)

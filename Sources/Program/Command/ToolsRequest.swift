@@ -102,7 +102,7 @@ public enum ToolsRequest: Sendable, Equatable {
         case .mcp(let action): facts.append("\(line(action.tool)) of \(action.name)")
         }
         facts.append("at most \(SettingText.duration(tool.terms.timeout))")
-        if tool.needsApproval { facts.append("asks first") }
+        if tool.needsApproval { facts.append("needs approval") }
         if tool.terms.isIdempotent { facts.append("idempotent") }
         if tool.terms.isParallel { facts.append("parallel") }
         if !tool.terms.apps.isEmpty { facts.append("apps \(tool.terms.apps.joined(separator: ", "))") }

@@ -220,7 +220,7 @@ import Testing
         _ = relay.stop(post)
         #expect(post.ending?.hasPrefix("cancelled") == true && relay.tools.runs.isEmpty)
         #expect(post.reader.steps == ["0.0 f asked", "0.0 f refused"])
-        #expect(relay.steps(post)[0].contains("stopped before a person approved it"))
+        #expect(relay.steps(post)[0].contains("the answer was stopped before it"))
         #expect(relay.answer(post, .approved) == .callNotAsked)
     }
 

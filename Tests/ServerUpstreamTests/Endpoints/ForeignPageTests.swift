@@ -83,7 +83,7 @@ import Testing
                 [("Origin", "https://app.example"), ("Access-Control-Request-Method", "POST")])
             #expect(
                 preflight["access-control-allow-headers"]
-                    == "anthropic-version, authorization, content-type, idempotency-key, last-event-id, on-disconnect, queue-events, "
+                    == "anthropic-version, authorization, content-type, idempotency-key, last-event-id, on-disconnect, queue-events, step-events, "
                     + "x-api-key, x-app-id, x-conversation-id, x-history, x-request-id")
             #expect(
                 try ask(stage, "GET", "/", host: "chat.example", [("Origin", "https://other.example")]).status == 403)

@@ -147,6 +147,8 @@ import Testing
             "components/schemas/Message/properties/images/maxItems": ChatRequest.maximumImages,
             "components/schemas/Message/properties/role/maxLength": ChatRequest.maximumRoleLength,
             "components/schemas/Messages/maxItems": ChatRequest.maximumMessages,
+            "components/schemas/CallAnswer/properties/index/maximum": ReplyRoute.maximumPlace,
+            "components/schemas/CallAnswer/properties/round/maximum": ReplyRoute.maximumPlace,
             "components/schemas/ModelName/maxLength": ModelName.maximumLength,
             "components/schemas/PersonName/maxLength": Owner.maximumPersonLength,
             "components/schemas/Posting/properties/message/maxLength": Posting.messageLimit,

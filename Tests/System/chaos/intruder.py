@@ -63,6 +63,7 @@ class Intruder(Reader):
             ("GET", f"/replies/{guessed}", None),
             ("DELETE", f"/replies/{id}", None),
             ("POST", f"/replies/{id}/choose", None),
+            ("POST", f"/replies/{id}/approvals", {"round": 0, "index": 0, "approve": True}),
             ("POST", f"/replies/{id}/regenerate", None),
             ("POST", "/links", {"reply": id}),
             ("GET", conversation, None),

@@ -406,6 +406,76 @@ class AnswerTests(PageCase):
         self.assertEqual(self.page.evaluate("notes[0][1]"), "The answer is finished.")
 
 
+class ToolTests(PageCase):
+    """Tools that run on the server."""
+
+    variables = {"CHATTERD_TOOLS": json.dumps([
+        {"name": "echo_input", "description": "Echo", "command": ["/bin/cat"]},
+        {"name": "delete_all", "description": "Delete", "command": ["/bin/cat"], "approve": "always"},
+    ])}
+
+    def script(self, *names):
+        """The model calls the tools, and then says what it has read."""
+        def script(exchange):
+            last = exchange.request["messages"][-1]
+            if last["role"] == "tool":
+                exchange.say("Read: ", last["content"])
+            else:
+                exchange.say("Let me see. ")
+                calls = [{"function": {"name": name, "arguments": {"what": "<b>all</b>"}}} for name in names]
+                exchange.write({"message": {"role": "assistant", "content": "", "tool_calls": calls}, "done": False})
+
+        self.model.script = script
+
+    def steps(self):
+        return self.page.locator(".answer .step summary")
+
+    def test_calls_are_shown_with_their_state(self):
+        self.script("echo_input", "nothing")
+        self.open()
+        self.ask("Hello")
+        expect(self.steps()).to_have_text(["echo_input: done", "nothing: failed"])
+        self.steps().first.click()
+        expect(self.page.locator(".answer .step pre").first).to_have_text('{\n  "what": "<b>all</b>"\n}')
+        self.page.reload()
+        self.wait_for_end()
+        expect(self.steps()).to_have_text(["echo_input: done", "nothing: failed"])
+        expect(self.answer()).to_contain_text("Let me see. Read: Error: there is no tool")
+        self.steps().first.click()
+        expect(self.page.locator(".answer .step pre").nth(1)).to_have_text('{"what":"<b>all</b>"}')
+
+    def test_call_is_approved_on_another_device(self):
+        self.script("delete_all", "delete_all")
+        self.open()
+        self.write("Hello")
+        expect(self.steps()).to_have_text(["delete_all: waits for your approval"] * 2)
+        expect(self.page.locator(".answer .step pre").first).to_be_visible()
+        expect(self.page.get_by_text("Waiting for your approval…")).to_be_visible()
+        other = self.new_page()
+        self.open(self.page.url.removeprefix(self.gate.url), other)
+        buttons = other.get_by_role("button", name="Approve: delete_all")
+        expect(buttons).to_have_count(2)
+        buttons.first.click()
+        expect(self.steps()).to_have_text(["delete_all: done", "delete_all: waits for your approval"])
+        self.page.get_by_role("button", name="Deny: delete_all").click()
+        self.wait_for_end()
+        for page in (self.page, other):
+            steps = page.locator(".answer .step summary")
+            expect(steps).to_have_text(["delete_all: done", "delete_all: not made"])
+            expect(page.locator(".answer")).to_contain_text("Read: The person has refused this call.")
+            expect(page.get_by_role("button", name="Approve: delete_all")).to_have_count(0)
+
+    def test_stopped_answer_asks_no_more(self):
+        self.script("delete_all")
+        self.open()
+        self.write("Hello")
+        expect(self.page.get_by_role("button", name="Approve: delete_all")).to_be_visible()
+        self.page.locator("#stop").click()
+        self.wait_for_end()
+        expect(self.page.get_by_role("button", name="Approve: delete_all")).to_have_count(0)
+        expect(self.steps()).to_have_text(["delete_all: not made"])
+
+
 class QueueTests(PageCase):
     @classmethod
     def upstreams(cls):
@@ -599,7 +669,7 @@ class NothingIsLostTests(PageCase):
         self.write("Hello")
         expect(self.page.locator(".pending .error")).to_contain_text("model")
         posts = []
-        self.page.on("request", lambda request: posts.append(request.url) if "/llmchat" in request.url else None)
+        self.page.on("request", lambda request: posts.append(request.url) if "/llmtools" in request.url else None)
         self.page.reload()
         expect(self.page.locator(".pending .error")).to_contain_text("model")
         self.assertEqual(posts, [])

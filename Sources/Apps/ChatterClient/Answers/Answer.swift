@@ -42,6 +42,7 @@ public struct Answer: Sendable, Hashable, Codable {
             thinking += piece
             queue = nil
         case .toolCalls(let calls): toolCalls += calls
+        case .step: break
         case .queued(let place): queue = place
         case .reset:
             (text, thinking, toolCalls, queue) = ("", "", [], nil)

@@ -13,11 +13,13 @@ extension ChatterClient {
 
     /// The course of the answer to a prompt.
     func run(for prompt: Prompt) throws(ChatterError) -> ReplyRun {
-        var request = ClientRequest(.post, "/llmchat", json: try prompt.body(app: credential.app))
+        let path = prompt.usesTools == true ? "/llmtools" : "/llmchat"
+        var request = ClientRequest(.post, path, json: try prompt.body(app: credential.app))
         guard let key = FieldValue(validating: prompt.idempotencyKey), !key.text.isEmpty else {
             throw .malformed("The idempotency key cannot be sent.")
         }
         request.fields.add(.idempotencyKey, key)
+        request.fields.add(.stepEvents, "1")
         return ReplyRun(making: request, isRepeatable: true, app: credential.app, retries: retries)
     }
 
@@ -40,8 +42,9 @@ extension ChatterClient {
         stream { () throws(ChatterError) in
             let body = Regeneration(
                 model: model, stream: true, queueEvents: true, onDisconnect: "finish", onInterrupt: onInterrupt)
-            let request = ClientRequest(
+            var request = ClientRequest(
                 .post, "\(Self.path(of: reply))/regenerate", json: try JSON.encode(body))
+            request.fields.add(.stepEvents, "1")
             return ReplyRun(making: request, isRepeatable: false, app: credential.app, retries: retries)
         }
     }
@@ -62,6 +65,15 @@ extension ChatterClient {
         return stopped.state
     }
 
+    /// Answers a call of a tool of the server that waits for an approval. The first answer of all devices counts.
+    ///
+    /// - Throws: `rejected` with the code `call_not_asked` if the call does not wait, or has another answer.
+    public func answer(_ call: ToolStep, of reply: ReplyID, isApproved: Bool) async throws(ChatterError) {
+        let body = CallAnswer(round: call.round, index: call.index, approve: isApproved)
+        let _: Empty = try await result(
+            of: ClientRequest(.post, "\(Self.path(of: reply))/approvals", json: try JSON.encode(body)))
+    }
+
     /// Continues the conversation from this reply: one of several answers to a prompt, or the end of another branch.
     public func choose(_ reply: ReplyID) async throws(ChatterError) {
         let _: Empty = try await result(of: ClientRequest(.post, "\(Self.path(of: reply))/choose"))
@@ -75,6 +87,12 @@ extension ChatterClient {
         let queueEvents: Bool
         let onDisconnect: String
         let onInterrupt: Prompt.InterruptPolicy?
+    }
+
+    private struct CallAnswer: Encodable {
+        let round: Int
+        let index: Int
+        let approve: Bool
     }
 
     private struct Stopped: Decodable {

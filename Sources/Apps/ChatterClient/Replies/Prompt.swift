@@ -53,6 +53,8 @@ public struct Prompt: Sendable, Hashable, Codable {
     public var onDisconnect: DisconnectPolicy?
     /// `nil` for `close`.
     public var onInterrupt: InterruptPolicy?
+    /// Whether the model gets the tools of the server, and those that the conversation keeps (`/llmtools`); `nil` for no.
+    public var usesTools: Bool?
     /// Further members of the request: `options`, `tools`, `format`, `think` …
     public var members: [String: JSONValue]
     /// Further members as JSON texts, which are sent as they are. The keys of a schema keep their order, in which the model generates the

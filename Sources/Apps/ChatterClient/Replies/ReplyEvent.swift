@@ -11,6 +11,8 @@ public enum ReplyEvent: Sendable, Hashable {
     case thinking(String)
     /// The model calls tools.
     case toolCalls([ToolCall])
+    /// A call of a tool that runs on the server is new, or has another state. After a lost connection all calls come again.
+    case step(ToolStep)
     /// The reply waits for a model server.
     case queued(QueuePosition)
     /// The answer begins again: drop its text, its thinking and its tool calls.

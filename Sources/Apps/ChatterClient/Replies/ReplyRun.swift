@@ -50,6 +50,7 @@ struct ReplyRun: ResumableRun {
         var request = ClientRequest(.get, "/replies/\(PathEncoding.segment(reply.text))")
         request.fields.add(.accept, "text/event-stream")
         request.fields.add(.queueEvents, "1")
+        request.fields.add(.stepEvents, "1")
         if let position, let value = FieldValue(validating: position) {
             request.fields.add(.lastEventID, value)
         }
@@ -90,6 +91,10 @@ struct ReplyRun: ResumableRun {
                 isOver = true
                 throw error
             }
+            if decoder.name == "step" {
+                events.append(.step(try JSON.decode(ToolStep.self, from: decoder.data.array)))
+                continue
+            }
             let line = try JSON.decode(AnswerLine.self, from: decoder.data.array)
             if !decoder.lastEventID.isEmpty {
                 position = decoder.lastEventID
@@ -97,7 +102,7 @@ struct ReplyRun: ResumableRun {
             retries.succeed()
             retries.hasBegun = true
             switch decoder.name {
-            case "message":
+            case "message", "tool_calls":
                 events += line.events
                 isOver = line.done == true
             case "reset": events.append(.reset)

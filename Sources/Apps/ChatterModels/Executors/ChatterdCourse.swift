@@ -75,6 +75,7 @@ actor ChatterdCourse {
         case .reset:
             (calls, text) = (0, "")
             return [.reset]
+        case .step: return []
         case .queued(let place): return [.waiting(.queued(position: place.position, length: place.length))]
         case .connectionLost(let error, let delay):
             return [.waiting(.connectionLost(error.message, retryAfter: delay))]

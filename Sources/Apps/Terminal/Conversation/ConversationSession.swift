@@ -163,6 +163,7 @@ actor ConversationSession {
         let follows = parent ?? lastTurn?.reply.map { .reply($0) } ?? .start
         var prompt = Prompt(messages: messages, in: name, model: model, parent: parent)
         prompt.onInterrupt = .regenerate
+        prompt.usesTools = true
         var answer = await show(client.answer(to: prompt))
         if model == nil, answer.reply == nil, case .failed(let error) = answer.outcome, error.lacksModel,
             let first = try await client.models().models.first
@@ -204,13 +205,38 @@ actor ConversationSession {
         try await ask(line.trimmedLines, after: turn.parent)
     }
 
-    private func show(_ events: AsyncThrowingStream<ReplyEvent, any Error>) async -> AnswerReader.Answer {
+    private func show(
+        _ events: AsyncThrowingStream<ReplyEvent, any Error>, of reply: ReplyID? = nil
+    ) async -> AnswerReader.Answer {
         var printer = TextPrinter(console, showsThinking: true)
-        let answer = await AnswerReader(client: client).read(events, &printer)
+        let answer = await AnswerReader(client: client).read(events, &printer, of: reply) { [self] step, reply in
+            await ask(about: step, of: reply)
+        }
         if case .failed(let error) = answer.outcome, !(model == nil && error.lacksModel) {
             printer.fail(error)
         }
         return answer
+    }
+
+    /// Asks whether a call may be made. Ctrl-C stops the answer; an end of the input leaves the call to another device.
+    private func ask(about step: ToolStep, of reply: ReplyID) async {
+        do throws(ChatterError) {
+            while true {
+                switch await editor.read(prompt: "run \(step.name.neutralised)? [y/n] ") {
+                case .line(let line):
+                    guard let isApproved = ["y": true, "yes": true, "n": false, "no": false][line.trimmed.lowercased()]
+                    else { continue }
+                    return try await client.answer(step, of: reply, isApproved: isApproved)
+                case .interrupt:
+                    try await client.stop(reply)
+                    return
+                case .end: return
+                }
+            }
+        } catch {
+            // Another device may have answered meanwhile.
+            console.report(error)
+        }
     }
 
     private func report(_ answer: AnswerReader.Answer) {
@@ -279,7 +305,7 @@ actor ConversationSession {
         console.write(foreign: "\(page.title ?? page.conversation)\n", .bold)
         show(page.messages.filter(\.active).suffix(4))
         if let running = page.messages.last(where: { $0.state == .streaming })?.id {
-            report(await show(client.events(of: running)))
+            report(await show(client.events(of: running), of: running))
         }
     }
 

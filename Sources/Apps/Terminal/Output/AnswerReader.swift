@@ -35,14 +35,21 @@ struct AnswerReader {
     }
 
     /// Reads an answer to its end. An error is not shown: the caller decides.
+    ///
+    /// - Parameters:
+    ///   - reply: the reply, if it exists already.
+    ///   - question: asks a person about a call that waits for an approval.
     func read<Printer: AnswerPrinter>(
-        _ events: AsyncThrowingStream<ReplyEvent, any Error>, _ printer: inout Printer
+        _ events: AsyncThrowingStream<ReplyEvent, any Error>, _ printer: inout Printer, of reply: ReplyID? = nil,
+        question: @escaping @Sendable (ToolStep, ReplyID) async -> Void = { _, _ in }
     ) async -> Answer {
         let state = Lock(State())
         // A task of its own, so that Ctrl-C can end it.
         let reading = Task { [printer] in
             var printer = printer
-            let outcome = await Self.outcome(of: events, &printer) { id in state.withLock { $0.reply = id } }
+            let outcome = await Self.outcome(of: events, &printer, reply: reply, question: question) { id in
+                state.withLock { $0.reply = id }
+            }
             return (outcome, printer)
         }
         let client = client
@@ -71,16 +78,25 @@ struct AnswerReader {
     }
 
     private static func outcome(
-        of events: AsyncThrowingStream<ReplyEvent, any Error>, _ printer: inout some AnswerPrinter,
-        started: (ReplyID) -> Void
+        of events: AsyncThrowingStream<ReplyEvent, any Error>, _ printer: inout some AnswerPrinter, reply: ReplyID?,
+        question: (ToolStep, ReplyID) async -> Void, started: (ReplyID) -> Void
     ) async -> Outcome {
-        var end: ReplyStatistics?
+        var (end, reply): (ReplyStatistics?, ReplyID?) = (nil, reply)
+        // After a lost connection a call comes again.
+        var shown: [[Int]: ToolStep.State] = [:]
         do {
             for try await event in events {
                 if case .started(let id) = event {
+                    reply = id
                     started(id)
                 }
+                if case .step(let step) = event {
+                    guard shown.updateValue(step.state, forKey: [step.round, step.index]) != step.state else {
+                        continue
+                    }
+                }
                 printer.show(event)
+                if case .step(let step) = event, step.state == .asked, let reply { await question(step, reply) }
                 if case .finished(let statistics) = event {
                     end = statistics
                 }

@@ -24,6 +24,14 @@ struct JSONPrinter: AnswerPrinter {
                 ])
             }
             write("tool_calls", ["calls": .array(calls)])
+        case .step(let step):
+            write(
+                "step",
+                [
+                    "round": .integer(step.round), "index": .integer(step.index), "name": .string(step.name),
+                    "arguments": step.arguments, "state": .string(step.state.rawValue),
+                    "result": step.result.map { .string($0) },
+                ])
         case .queued(let place):
             write(
                 "queued",

@@ -3,6 +3,9 @@ import ChatterdBasics
 
 /// Writes the text of an answer to standard output, and all else to standard error.
 struct TextPrinter: AnswerPrinter {
+    /// The limit of the result of a call on its line, in bytes.
+    private static let longestResult = 300
+
     private let console: Console
     private let showsThinking: Bool
     /// Whether the last character of the output was a line end, or there was none yet.
@@ -42,6 +45,7 @@ struct TextPrinter: AnswerPrinter {
             for call in calls {
                 note("[the model calls \(call.function.name)(\(call.function.arguments?.text ?? ""))]")
             }
+        case .step(let step): show(step)
         case .queued(let place):
             if queue != place {
                 note("waiting for \(place.upstream): position \(place.position) of \(place.length)")
@@ -54,6 +58,19 @@ struct TextPrinter: AnswerPrinter {
             note("\(problem) in \(tenths / 10).\(tenths % 10) s: \(error.message)")
         case .resumed: note("connection restored")
         case .finished(let statistics): finish(statistics)
+        }
+    }
+
+    /// One line for a call that runs or waits for an approval, and one for a call without its result.
+    private mutating func show(_ step: ToolStep) {
+        let call = "\(step.name)(\(step.arguments?.text ?? "…"))"
+        switch step.state {
+        case .running: note("[the server runs \(call)]")
+        case .asked: note("[\(call) waits for an approval]")
+        case .failed, .refused, .unknown:
+            let line = (step.result ?? "").utf8.prefix { $0 != UInt8(ascii: "\n") }.prefix(Self.longestResult)
+            note("[\(step.name): \(String(decoding: line, as: UTF8.self))]")
+        default: break
         }
     }
 

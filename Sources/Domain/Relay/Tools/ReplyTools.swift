@@ -250,7 +250,7 @@ final class ReplyTools {
         }
         if !leavesThem {
             for place in asked {
-                last[place.index].refuse("The call was not made: the answer was stopped before a person approved it.")
+                last[place.index].refuse("The call was not made: the answer was stopped before it.")
                 isUnstored = true
             }
         }

@@ -286,7 +286,8 @@ export class Conversation extends Emitter {
   /// - `system` is the system prompt of a new conversation.
   ask(request, shown, system) {
     const body = JSON.stringify({
-      ...(session.app ? { appID: session.app } : {}), conversation: this.name, stream: true, queue_events: true, on_disconnect: "finish",
+      ...(session.app ? { appID: session.app } : {}), conversation: this.name, stream: true, queue_events: true, step_events: true,
+      on_disconnect: "finish",
       on_interrupt: "regenerate", ...(this.#parent ? { parent: this.#parent } : {}), ...request,
     });
     this.#parent = null;
@@ -370,7 +371,7 @@ export class Conversation extends Emitter {
   /// Asks for another answer to the prompt of a reply.
   async regenerate(id, model) {
     const response = await send("POST", `replies/${id}/regenerate`, {
-      body: { model, on_disconnect: "finish", on_interrupt: "regenerate", queue_events: true },
+      body: { model, on_disconnect: "finish", on_interrupt: "regenerate", queue_events: true, step_events: true },
     });
     this.#begin(replyID(response), response);
     await this.sync();

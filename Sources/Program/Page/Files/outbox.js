@@ -117,7 +117,7 @@ class Outbox extends Emitter {
   }
 
   async #post({ key, body }) {
-    const response = await send("POST", "llmchat", { body, headers: { "Idempotency-Key": key } });
+    const response = await send("POST", "llmtools", { body, headers: { "Idempotency-Key": key } });
     // The answer of a network that wants a sign-in of its own.
     if (!response.headers.has("Location")) throw new APIError(0);
     return response;

@@ -5,11 +5,31 @@ import { Emitter } from "./dom.js";
 import { follow } from "./events.js";
 import { strings } from "./strings.js";
 
+/// The calls in the stored messages of steps, as events of steps have them.
+function storedSteps(messages = []) {
+  const steps = new Map();
+  let [round, index, calls] = [-1, 0, []];
+  for (const message of messages) {
+    if (message.role !== "tool") {
+      [round, index, calls] = [round + 1, 0, message.tool_calls ?? []];
+    } else {
+      const call = calls[index]?.function;
+      steps.set(`${round}.${index}`, {
+        round, index, name: message.tool_name ?? call?.name, arguments: call?.arguments, state: message.state, result: message.content,
+      });
+      index += 1;
+    }
+  }
+  return steps;
+}
+
 /// Tells listeners `("text" | "thinking", piece)`, `"reset"` when all text is dropped, and `"state"` for everything else.
 export class Reply extends Emitter {
   text = "";
   thinking = "";
   toolCalls = [];
+  /// The calls of tools of the server by their place.
+  steps = new Map();
   /// `streaming`, `complete`, `failed`, `cancelled` or `interrupted`.
   state = "streaming";
   error = null;
@@ -52,6 +72,7 @@ export class Reply extends Emitter {
     this.text = message.content ?? "";
     this.thinking = message.thinking ?? "";
     this.toolCalls = message.tool_calls ?? [];
+    if (message.steps) this.steps = storedSteps(message.steps);
     this.doneReason = message.done_reason ?? null;
     this.counts = { prompt: message.prompt_eval_count, answer: message.eval_count };
     if (message.error) this.error = { text: message.error, code: message.code, retryable: message.retryable };
@@ -65,7 +86,7 @@ export class Reply extends Emitter {
     const path = `replies/${this.id}`;
     try {
       await follow(path, {
-        first, signal: this.#controller.signal, headers: { "Queue-Events": "1", Accept: "text/event-stream" },
+        first, signal: this.#controller.signal, headers: { "Queue-Events": "1", "Step-Events": "1", Accept: "text/event-stream" },
         position: () => this.#position,
         onEvent: (event) => this.#take(event),
         onState: (isConnected) => this.#change({ isConnected }),
@@ -90,6 +111,16 @@ export class Reply extends Emitter {
     if (!this.#controller && state.state !== "streaming") this.#change({ state: state.state });
   }
 
+  /// Whether a call waits for an approval.
+  get isAsking() {
+    return !this.isOver && [...this.steps.values()].some((step) => step.state === "asked");
+  }
+
+  /// Approves or refuses a call; its stream brings the new state.
+  async answer({ round, index }, approve) {
+    await call("POST", `replies/${this.id}/approvals`, { body: { round, index, approve } });
+  }
+
   #change(members) {
     Object.assign(this, members);
     this.emit("state");
@@ -109,6 +140,12 @@ export class Reply extends Emitter {
     if (event.id !== undefined) this.#position = event.id;
     if (event.name === "queue") {
       this.#change({ queue: line.queue });
+      return false;
+    }
+    if (event.name === "step") {
+      this.steps.set(`${line.round}.${line.index}`, line);
+      this.emit("step", line);
+      this.emit("state");
       return false;
     }
     if (event.name === "reset") {

@@ -23,7 +23,7 @@ struct ReplyRoute: Sendable {
         guard !request.wantsJSON else {
             let reservation = memory.charge(0)
             let page = try await service.readWhole(reply, in: reservation)
-            let json = await LongWork.run(on: page.size) { ReplyDocument(reply, page).json }
+            let json = await LongWork.run(on: page.size + (page.steps?.size ?? 0)) { ReplyDocument(reply, page).json }
             responder.respond(json: json, fields: Self.momentary, memory: reservation)
             return
         }
@@ -86,7 +86,7 @@ struct ReplyRoute: Sendable {
     }
 
     /// The limit of the numbers of a call, which no reply reaches.
-    private static let maximumPlace = 9_999
+    static let maximumPlace = 9_999
 
     /// Continues the conversation from this reply.
     @Sendable func choose(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {

@@ -44,6 +44,8 @@ export function speak(reply) {
   const end = reply.listen((kind, piece) => {
     if (kind === "text") {
       add(piece);
+    } else if (kind === "step") {
+      if (piece.state === "asked") say(strings.stepAsked(piece.name));
     } else if (kind === "reset") {
       rest = "";
     } else if (kind === "state" && reply.isOver) {

@@ -83,6 +83,48 @@ function toolCallList(calls) {
     h("pre", { tabindex: "0", text: JSON.stringify(call.function?.arguments ?? call, null, 2) })));
 }
 
+/// One call of a tool of the server: a line with its state, its arguments and result on demand, and buttons while it waits for an approval.
+class StepView {
+  #shown = null;
+  #isAsked = false;
+
+  constructor(reply) {
+    this.reply = reply;
+    this.summary = h("summary");
+    this.content = h("div");
+    this.tools = h("div", { class: "tools" });
+    this.element = h("div", { class: "step" }, h("details", { class: "aside" }, this.summary, this.content), this.tools);
+  }
+
+  update(step) {
+    const isAsked = step.state === "asked" && !this.reply.isOver;
+    const key = `${step.state} ${isAsked}`;
+    if (this.#shown === key) return;
+    this.#shown = key;
+    this.summary.textContent = strings.step(step.name, strings.stepStates[step.state === "asked" && !isAsked ? "refused" : step.state] ?? step.state);
+    const texts = [step.arguments && JSON.stringify(step.arguments, null, 2), step.result].filter(Boolean);
+    this.content.replaceChildren(...texts.map((text) => h("pre", { tabindex: "0", text })));
+    if (step.is_cut) this.content.append(h("p", { class: "meta", text: strings.stepCut }));
+    replaceContent(this.tools, isAsked ? this.#buttons(step) : []);
+    // A person sees what they approve.
+    if (isAsked || this.#isAsked) this.element.firstElementChild.open = isAsked;
+    this.#isAsked = isAsked;
+  }
+
+  #buttons(step) {
+    const note = h("span", { class: "meta" });
+    const make = (text, approve) => button(text, async () => {
+      buttons.forEach((other) => { other.disabled = true; });
+      await this.reply.answer(step, approve).catch((error) => {
+        note.textContent = error.message;
+        buttons.forEach((other) => { other.disabled = false; });
+      });
+    }, { class: "tool", "aria-label": `${text}: ${step.name}` });
+    const buttons = [make(strings.approve, true), make(strings.deny, false)];
+    return [...buttons, note];
+  }
+}
+
 /// `‹ 2 of 3 ›`, if a message has alternatives.
 function alternatives(message, all, actions) {
   if (all.length < 2) return null;
@@ -150,10 +192,12 @@ export class AnswerView {
     Object.assign(this, { message, reply, actions, all: [message] });
     this.reasoning = h("details", { class: "aside", hidden: true }, h("summary"), h("div", { class: "text", dir: "auto" }));
     this.calls = h("div");
+    this.steps = h("div");
+    this.stepViews = new Map();
     this.body = h("div", { class: "markdown", dir: "auto" });
     this.note = h("p", { class: "error", hidden: true });
     this.tools = h("footer", { class: "tools" });
-    this.element = h("article", { class: "message answer", "aria-label": strings.assistant }, this.reasoning, this.body, this.calls, this.note, this.tools);
+    this.element = h("article", { class: "message answer", "aria-label": strings.assistant }, this.reasoning, this.body, this.steps, this.calls, this.note, this.tools);
     this.#restart();
     this.end = reply.listen((kind, piece) => this.#take(kind, piece));
   }
@@ -181,6 +225,8 @@ export class AnswerView {
     } else if (kind === "thinking") {
       if (this.reasoning.hidden) this.update();
       appendText(this.reasoning.lastElementChild, piece);
+    } else if (kind === "step") {
+      // The state follows.
     } else if (kind === "reset") {
       this.#restart();
       this.calls.replaceChildren();
@@ -219,6 +265,7 @@ export class AnswerView {
     this.element.setAttribute("aria-busy", String(!reply.isOver));
     this.reasoning.hidden = !reply.thinking;
     this.reasoning.firstElementChild.textContent = reply.isOver || reply.text ? strings.reasoning : strings.reasoningNow;
+    this.#showSteps();
     this.#showCalls();
     const end = describeEnd(reply);
     this.note.hidden = !end;
@@ -236,8 +283,21 @@ export class AnswerView {
     else this.calls.append(...toolCallList(toolCalls.slice(shown)));
   }
 
+  #showSteps() {
+    for (const [place, step] of this.reply.steps) {
+      let view = this.stepViews.get(place);
+      if (!view) {
+        view = new StepView(this.reply);
+        this.stepViews.set(place, view);
+        this.steps.append(view.element);
+      }
+      view.update(step);
+    }
+  }
+
   #progress() {
     const { queue, text, thinking } = this.reply;
+    if (this.reply.isAsking) return strings.approving;
     if (queue) return strings.queued(queue.position, queue.length, queue.upstream);
     return text || thinking ? "" : strings.waiting;
   }

@@ -39,9 +39,9 @@ import Testing
         func call(_ name: String, _ arguments: String = "{}") async throws -> (text: String, isError: Bool) {
             let json = #"{"function":{"name":"\#(name)","arguments":\#(arguments)}}"#
             let call = try #require(AnswerSteps.Call(JSONSlice(Array(json.utf8))))
-            let result = await Task(executorPreference: shard) { [servers, shard] in
+            let result = await withTaskExecutorPreference(shard) { @concurrent [servers, shard] in
                 await ResidentTools([], servers: servers, programs: ProgramSlots(), on: shard).run(call, key: "key-1")
-            }.value
+            }
             return (String(decoding: result.text, as: UTF8.self), result.isError)
         }
     }

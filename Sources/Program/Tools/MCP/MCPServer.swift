@@ -26,10 +26,10 @@ final class MCPServer {
     private var isClosed = false
     private var lastID = 0
 
-    init(_ description: MCPDescription, on shard: Shard) {
+    init(_ description: MCPDescription, on shard: Shard, requestLimit: Duration) {
         self.description = description
         self.shard = shard
-        requestLimit = min(description.terms.timeout, .seconds(10))
+        self.requestLimit = min(description.terms.timeout, requestLimit)
         channel =
             switch description.transport {
             case .http(let transport): MCPHTTPChannel(transport, on: shard)

@@ -58,16 +58,17 @@ public final class MCPServers: Sendable {
     ///
     /// - Parameters:
     ///   - taken: the names of tools that are declared otherwise.
+    ///   - requestLimit: the limit of each request beside calls.
     ///   - report: is called on the shard when what is known of a server has changed.
     public init(
         _ descriptions: [MCPDescription], taken: [String], on shard: Shard,
-        report: @escaping @Sendable (Report) -> Void
+        requestLimit: Duration = .seconds(10), report: @escaping @Sendable (Report) -> Void
     ) {
         self.descriptions = descriptions
         self.shard = shard
         self.taken = taken
         self.report = report
-        servers = descriptions.map { Confined(MCPServer($0, on: shard), to: shard) }
+        servers = descriptions.map { Confined(MCPServer($0, on: shard, requestLimit: requestLimit), to: shard) }
         known = Lock(Known(lists: Array(repeating: [], count: descriptions.count)))
         schedule = Confined(Schedule(descriptions.count), to: shard)
     }

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdRelay
 
 /// A server of tools that a request names. Only the operator declares servers: the request chooses among them.

@@ -7,8 +7,12 @@ from harness.client import events, prompt, stream
 from harness.machine import make_directory
 from harness.reply_test_case import ServerTestCase
 from models.model_server import MODEL, Answer
+from models.scripts import TOOL
 
 
+WEATHER = {"name": "get_weather", "description": "The weather of a city.", "parameters": TOOL["function"]["parameters"],
+           "command": ["/bin/cat"], "parallel": True}
+"""The tool of the server, which answers with its arguments."""
 WORD = b'" 20,"'
 """In an answer that counts, the word at which a fault comes."""
 
@@ -19,7 +23,8 @@ class RelayTestCase(ServerTestCase):
     @classmethod
     def serve(cls, *upstreams, **variables):
         """Starts chatterd with these upstreams."""
-        cls.server = Server(make_directory(cls), CHATTERD_UPSTREAMS=json.dumps(upstreams), **variables)
+        tools = json.dumps([WEATHER])
+        cls.server = Server(make_directory(cls), CHATTERD_UPSTREAMS=json.dumps(upstreams), CHATTERD_TOOLS=tools, **variables)
         cls.addClassCleanup(cls.server.stop)
         cls.url = cls.server.url
 

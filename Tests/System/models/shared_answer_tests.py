@@ -2,7 +2,7 @@
 
 import json
 
-from harness.client import post
+from harness.client import post, stream
 from models.model_server import known
 from models.relay_test_case import RelayTestCase
 from models.scripts import SCRIPTS, TOOL
@@ -80,6 +80,17 @@ class Answers(Texts):
         said = [says("user", "both"), says("assistant", "", tool_calls=replayed), *results]
         self.assert_same(answer, self.provider.ask(said, tools=[TOOL]))
         self.assertEqual(answer.text, known("result"))
+
+    def test_tools_of_the_server_run_until_the_model_answers(self):
+        for name, cities in (("weather", ["Oslo"]), ("both", ["Bergen", "Bodø"])):
+            with self.subTest(name):
+                app = f"{self.app}-{name}"
+                with stream(self.url, self.body(name, app=app), path="/llmtools") as response:
+                    answer = self.parse(response.read())
+                self.assertEqual((answer.error, answer.text, answer.raw_calls), (None, known("result"), []))
+                steps = self.stored(f"/conversations/{app}")["messages"][-1]["steps"]
+                results = [(step["state"], json.loads(step["content"])["city"]) for step in steps if step["role"] == "tool"]
+                self.assertEqual(results, [("done", city) for city in cities])
 
     def test_a_schema_is_respected(self):
         members = {"city": {"type": "string"}, "temp_c": {"type": "number"}, "tags": {"type": "array"}}

@@ -33,6 +33,9 @@ def uses_tools(exchange):
 
 
 class MCPTest(ReplyTestCase):
+    old_log = 0
+    """The length of the log of earlier processes."""
+
     @classmethod
     def serve(cls):
         cls.servers, entries = {}, []
@@ -51,7 +54,7 @@ class MCPTest(ReplyTestCase):
         super().setUp()
         self.model.script = uses_tools
         # A program may take longer to start than a start of chatterd waits for it.
-        self.eventually(lambda: all(f'"tool":"{name}","count":3' in self.server.log() for name in CAST))
+        self.eventually(lambda: all(f'"tool":"{name}","count":3' in self.server.log()[self.old_log:] for name in CAST))
 
     def ask(self, text):
         """The answer of the model, which is the result of the tool."""
@@ -98,6 +101,7 @@ class MCPTest(ReplyTestCase):
         processes = [self.sum_by(f"{package}_program") for package in PYTHONS]
         self.server.kill()
         self.eventually(lambda: not any(os.path.exists(f"/proc/{process}") for process in processes))
+        MCPTest.old_log = len(self.server.log())
         self.server.restart()
 
     def test_response_has_tools_of_a_server(self):

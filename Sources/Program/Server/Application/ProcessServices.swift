@@ -73,9 +73,13 @@ final class ProcessServices: Sendable {
         toolServers = MCPServers(
             configuration.tools.servers, taken: configuration.tools.list.map(\.name), on: home.shard
         ) { report in
+            guard !report.problems.isEmpty else {
+                log.event(.info, "tools of a server", .tool(report.server), .count(report.count))
+                return
+            }
             log.event(
-                report.problems.isEmpty ? .info : .warning, "tools of a server", .tool(report.server),
-                .count(report.count), .error(report.problems.joined(separator: "; ")))
+                .warning, "tools of a server", .tool(report.server), .count(report.count),
+                .error(report.problems.joined(separator: "; ")))
         }
         issuers = IssuerVerifier(configuration.access.issuers, on: home.shard, log: log)
     }

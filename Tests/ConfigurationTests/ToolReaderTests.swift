@@ -50,6 +50,15 @@ import Testing
     }
 
     @Test(arguments: [
+        (#""url":"https://a/""#, false), (#""url":"https://a/","method":"POST""#, true),
+        (#""command":["/bin/df"]"#, true),
+    ])
+    func toolThatMayWriteNeedsAnApproval(action: String, isNeeded: Bool) throws {
+        let tool = try #require(try read(#"[{"name":"f","description":"F","approve":"writes",\#(action)}]"#).first)
+        #expect(tool.needsApproval == isNeeded)
+    }
+
+    @Test(arguments: [
         ("\"x\":1", "is not a field"), (#""url":"https://a/","command":["/bin/true"]"#, "both set"),
         (#""timeout":"5s""#, "url, command or mcp is missing"), (#""command":["true"]"#, "command must be"),
         (#""command":[]"#, "command must be"), (#""command":"/bin/true""#, "command must be"),

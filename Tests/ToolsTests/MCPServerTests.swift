@@ -72,6 +72,20 @@ import Testing
         }
     }
 
+    /// A server of the revision with a handshake. The session has the number of the request that has begun it.
+    private func withSessions(call: @escaping ScriptedUpstream.Behaviour) throws -> ScriptedUpstream {
+        try ScriptedUpstream { request in
+            switch request.rpcMethod {
+            case "server/discover": .plain(400, "")
+            case "initialize":
+                request.result(#"{"protocolVersion":"2025-11-25"}"#, session: "session-\(request.number)")
+            case "notifications/initialized", "notifications/cancelled": .plain(202, "")
+            case "tools/list": request.result(Self.list)
+            default: call(request)
+            }
+        }
+    }
+
     // MARK: - HTTP
 
     @Test func statelessServerIsAskedWithoutAHandshake() async throws {
@@ -129,16 +143,8 @@ import Testing
     }
 
     @Test func callAfterTheEndOfTheSessionBeginsAnother() async throws {
-        let upstream = try ScriptedUpstream { request in
-            switch request.rpcMethod {
-            case "server/discover": return .plain(400, "")
-            case "initialize":
-                return request.result(#"{"protocolVersion":"2025-11-25"}"#, session: "session-\(request.number)")
-            case "notifications/initialized": return .plain(202, "")
-            case "tools/list": return request.result(Self.list)
-            default:
-                return request["Mcp-Session-Id"] == "session-1" ? .plain(404, "gone") : request.result(Self.hello)
-            }
+        let upstream = try withSessions { request in
+            request["Mcp-Session-Id"] == "session-1" ? .plain(404, "gone") : request.result(Self.hello)
         }
         let harness = try Harness(try server(upstream))
         await harness.start()
@@ -150,17 +156,9 @@ import Testing
     @Test(arguments: ["gone", #"{"jsonrpc":"2.0","id":ID,"error":{"code":-32001,"message":"Session not found"}}"#])
     func parallelCallsAfterTheEndOfTheSessionBeginOneOther(refusal: String) async throws {
         let together = Gate()
-        let upstream = try ScriptedUpstream { request in
-            switch request.rpcMethod {
-            case "server/discover": return .plain(400, "")
-            case "initialize":
-                return request.result(#"{"protocolVersion":"2025-11-25"}"#, session: "session-\(request.number)")
-            case "notifications/initialized": return .plain(202, "")
-            case "tools/list": return request.result(Self.list)
-            default:
-                guard request["Mcp-Session-Id"] == "session-1" else { return request.result(Self.hello) }
-                return [.wait(for: together)] + .plain(404, refusal.replacing("ID", with: request.rpcID))
-            }
+        let upstream = try withSessions { request in
+            guard request["Mcp-Session-Id"] == "session-1" else { return request.result(Self.hello) }
+            return [.wait(for: together)] + .plain(404, refusal.replacing("ID", with: request.rpcID))
         }
         let harness = try Harness(try server(upstream))
         await harness.start()
@@ -175,15 +173,7 @@ import Testing
     }
 
     @Test func callThatTheServerRefusesIsMadeOnce() async throws {
-        let upstream = try ScriptedUpstream { request in
-            switch request.rpcMethod {
-            case "server/discover": .plain(400, "")
-            case "initialize": request.result(#"{"protocolVersion":"2025-11-25"}"#, session: "s")
-            case "notifications/initialized": .plain(202, "")
-            case "tools/list": request.result(Self.list)
-            default: .plain(400, "invalid amount")
-            }
-        }
+        let upstream = try withSessions { _ in .plain(400, "invalid amount") }
         let harness = try Harness(try server(upstream))
         await harness.start()
         let result = try await harness.call("s_add")
@@ -217,15 +207,7 @@ import Testing
     }
 
     @Test func serverIsToldThatACallIsCancelled() async throws {
-        let upstream = try ScriptedUpstream { request in
-            switch request.rpcMethod {
-            case "server/discover": .plain(400, "")
-            case "initialize": request.result(#"{"protocolVersion":"2025-11-25"}"#)
-            case "notifications/initialized", "notifications/cancelled": .plain(202, "")
-            case "tools/list": request.result(Self.list)
-            default: [.stall]
-            }
-        }
+        let upstream = try withSessions { _ in [.stall] }
         let harness = try Harness(try server(upstream, timeout: .milliseconds(300)))
         while harness.names.isEmpty { await harness.start() }
         // After a pause of this process a call may end before it is sent.
@@ -236,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func callOfAServerThatWasNotHeardOfAsksForItsTools() async throws {
+    @Test func callOfAServerThatHasNotAnsweredAsksForItsTools() async throws {
         let upstream = try stateless()
         var description = try server(upstream)
         description.terms.isIdempotent = true
@@ -414,6 +396,36 @@ import Testing
         #expect(harness.names.isEmpty)
         #expect(harness.reports.withLock { $0.map(\.problems) } == [["the server has not answered within 0.01 s"]])
         await harness.servers.stop()
+    }
+
+    @Test func toolThatIsNotReadOnlyNeedsAnApprovalToWrite() async throws {
+        let tools = [
+            #""annotations":{"readOnlyHint":true}"#, #""annotations":{"readOnlyHint":false}"#, #""annotations":{}"#,
+        ]
+        let list = tools.enumerated().map { #"{"name":"t\#($0)","inputSchema":{},\#($1)}"# }.joined(separator: ",")
+        let upstream = try stateless(list: #"{"tools":[\#(list)]}"#)
+        var description = try server(upstream)
+        description.terms.approval = .writes
+        let harness = try Harness(description, upstream)
+        await harness.start()
+        #expect(harness.servers.tools.map(\.needsApproval) == [false, true, true])
+    }
+
+    @Test func reloadsDuringAQuestionAskOnceMore() async throws {
+        let gate = Gate()
+        let upstream = try ScriptedUpstream { request in
+            let steps = request.result(Self.result(of: request.rpcMethod))
+            return request.rpcMethod == "tools/list" ? [.wait(for: gate)] + steps : steps
+        }
+        let harness = try Harness(try server(upstream), upstream)
+        async let start: Void = harness.start()
+        try await blocking { _ = try upstream.waitForRequests(2) }
+        for _ in 0..<50 { harness.servers.reload() }
+        // The shard has made the reloads before it runs another block.
+        await withCheckedContinuation { continuation in harness.shard.run { continuation.resume() } }
+        gate.open()
+        await start
+        #expect(upstream.requests.map(\.rpcMethod) == ["server/discover", "tools/list", "tools/list"])
     }
 
     // MARK: - Programs

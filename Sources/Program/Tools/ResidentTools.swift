@@ -60,7 +60,7 @@ public final class ResidentTools: ToolRunner {
     public func isIdempotent(_ name: String) -> Bool { terms(of: name)?.isIdempotent ?? false }
 
     public func needsApproval(_ name: String) -> Bool {
-        // Before its server was heard of, nothing says that a tool changes nothing.
+        // Until its server has answered, every tool may change something.
         tool(name)?.needsApproval ?? (terms(of: name).map { $0.approval != .never } ?? false)
     }
 

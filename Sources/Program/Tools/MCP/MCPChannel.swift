@@ -2,7 +2,7 @@ import ChatterdBasics
 
 /// The way to a server. Confined to the shard of its server.
 protocol MCPChannel: AnyObject {
-    /// The number of the connection that the next request has. Another one than before means that it begins anew.
+    /// The number of the connection that the next request uses. The number changes when the next request needs a new connection.
     var generation: Int { get }
 
     /// Sends a request, and returns the result of its answer. The cancellation of the task ends it.

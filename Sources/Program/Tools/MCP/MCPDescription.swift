@@ -52,12 +52,12 @@ public struct MCPDescription: Sendable {
         }
     }
 
-    /// The beginning of the names of its tools.
+    /// The prefix of the names of its tools.
     public let name: String
     public var transport: Transport
-    /// The tools that are offered, as the server names them; `nil` for all.
+    /// The tools that models get, as the server names them; `nil` for all.
     public var tools: [String]?
-    /// What all of its tools have.
+    /// The terms of all of its tools.
     public var terms = ToolTerms()
 
     public init(name: String, transport: Transport) {

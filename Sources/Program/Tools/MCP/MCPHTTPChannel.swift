@@ -10,10 +10,10 @@ final class MCPHTTPChannel: MCPChannel {
     private let transport: MCPDescription.HTTPTransport
     private let shard: Shard
     private let client: HTTPClient
-    /// What the server has called the session; `nil` if it has none.
+    /// The id that the server has given to the session; `nil` without a session.
     private var session: FieldValue?
     private(set) var generation = 0
-    /// That of the last message.
+    /// The revision of the last message.
     private var revision: MCPRevision?
 
     init(_ transport: MCPDescription.HTTPTransport, on shard: Shard) {
@@ -49,7 +49,7 @@ final class MCPHTTPChannel: MCPChannel {
         }
     }
 
-    /// A request may be late: another session may have begun since it was sent.
+    /// Handles a 404 to a request of a session. A late request may belong to an earlier session than the present one.
     private func ended(_ sent: FieldValue) -> MCPFailure {
         if session == sent {
             session = nil
@@ -75,7 +75,7 @@ final class MCPHTTPChannel: MCPChannel {
         return .failure(.unusable("the server answered without a message of the protocol"))
     }
 
-    /// Tells the server that nothing waits for an answer any more. In the stateless revision the end of the connection says so.
+    /// Cancels a request at the server. In the stateless revision the end of the connection cancels it.
     private func cancel(_ request: MCPRequest) {
         guard case .handshake = request.revision, let message = request.cancellation else { return }
         let own = Confined(self, to: shard)
@@ -96,7 +96,9 @@ final class MCPHTTPChannel: MCPChannel {
         session = nil
     }
 
-    /// - Parameter revision: that of the connection; `nil` for the first request of one.
+    /// The fields of a message.
+    ///
+    /// - Parameter revision: the revision of the connection; `nil` for its first request.
     private func fields(of revision: MCPRevision?, _ request: MCPRequest? = nil, in session: FieldValue?) -> Fields {
         var fields = transport.fields
         fields.add(.contentType, "application/json")

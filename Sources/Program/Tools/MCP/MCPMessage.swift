@@ -140,12 +140,12 @@ enum MCPAnswer {
     /// What a message is.
     enum Kind {
         case answer(id: Int, Result<JSONSlice, MCPFailure>)
-        /// A request of the server. chatterd has nothing that a server may ask for, except a sign of life.
+        /// A request of the server. chatterd answers `ping`, and refuses all others.
         case request(id: JSONSlice, method: String)
         case notification
     }
 
-    /// Reads a message; `nil` if it is none.
+    /// Reads a message; `nil` for a text that is not a message.
     static func read(_ text: [UInt8]) -> Kind? {
         guard let message = try? JSONSlice(text), message.kind == .object else { return nil }
         let id = message.members(first: 16)?.last { $0.name == "id" }?.value

@@ -4,7 +4,7 @@ import ChatterdSockets
 import Dispatch
 import Glibc
 
-/// A program that speaks the Model Context Protocol on its standard input and output, a message a line. Confined to its shard.
+/// A program that speaks the Model Context Protocol on its standard input and output, one message per line. Confined to its shard.
 ///
 /// The first request starts it, and so does the first one after its end.
 final class MCPProgramChannel: MCPChannel {

@@ -11,9 +11,9 @@ public final class MCPServers: Sendable {
     /// What was learned of a server.
     public struct Report: Sendable, Equatable {
         public let server: String
-        /// The number of tools that are offered; those of before if the server cannot be used.
+        /// The number of tools that models get. A server that cannot be used keeps its last number.
         public var count = 0
-        /// Why the server, or some of its tools, cannot be used.
+        /// Why chatterd cannot use the server, or some of its tools.
         public var problems: [String] = []
     }
 
@@ -23,13 +23,6 @@ public final class MCPServers: Sendable {
     public static let startLimit = Duration.seconds(5)
     private static let interval = Duration.seconds(300)
     private static let retryInterval = Duration.seconds(10)
-
-    private struct Known {
-        /// The tools of each server.
-        var lists: [[ToolDescription]]
-        /// The tools of all servers.
-        var merged: [ToolDescription] = []
-    }
 
     /// The part that is confined to the shard.
     private final class Schedule {
@@ -48,16 +41,17 @@ public final class MCPServers: Sendable {
     private let descriptions: [MCPDescription]
     private let shard: Shard
     private let servers: [Confined<MCPServer>]
-    private let known: Lock<Known>
+    /// The tools of each server. No two tools have the same name.
+    private let lists: Lock<[[ToolDescription]]>
     private let schedule: Confined<Schedule>
-    /// The names of tools that are declared otherwise.
+    /// The names that tools of servers must not have.
     private let taken: [String]
     private let report: @Sendable (Report) -> Void
 
     /// Creates the servers. None is asked before `start`.
     ///
     /// - Parameters:
-    ///   - taken: the names of tools that are declared otherwise.
+    ///   - taken: the names that tools of servers must not have: those of declared tools.
     ///   - requestLimit: the limit of each request beside calls.
     ///   - report: is called on the shard when what is known of a server has changed.
     public init(
@@ -69,7 +63,7 @@ public final class MCPServers: Sendable {
         self.taken = taken
         self.report = report
         servers = descriptions.map { Confined(MCPServer($0, on: shard, requestLimit: requestLimit), to: shard) }
-        known = Lock(Known(lists: Array(repeating: [], count: descriptions.count)))
+        lists = Lock(Array(repeating: [], count: descriptions.count))
         schedule = Confined(Schedule(descriptions.count), to: shard)
     }
 
@@ -111,7 +105,7 @@ public final class MCPServers: Sendable {
     }
 
     /// The tools of the servers at present.
-    public var tools: [ToolDescription] { known.withLock { $0.merged } }
+    public var tools: [ToolDescription] { lists.withLock { $0.flatMap { $0 } } }
 
     /// Whether a server is declared for an app.
     func has(_ name: String, at url: String?, for app: String) -> Bool {
@@ -123,7 +117,7 @@ public final class MCPServers: Sendable {
         }
     }
 
-    /// The tool that has a name. A server that was not heard of yet is asked first: another process may have offered its tools.
+    /// The tool that has a name. chatterd first asks a server whose tools it does not know yet: another process may have offered them.
     func find(_ name: String) async -> ToolDescription? {
         if let tool = tool(name) { return tool }
         guard let index = descriptions.firstIndex(where: { name.hasPrefix($0.name + "_") }) else { return nil }
@@ -134,14 +128,14 @@ public final class MCPServers: Sendable {
         return tool(name)
     }
 
-    /// What the tool of a name has, also before its server was heard of.
+    /// The terms of the tool that has a name, also before its server has answered.
     func terms(of name: String) -> ToolTerms? {
         tool(name)?.terms ?? descriptions.first { name.hasPrefix($0.name + "_") }?.terms
     }
 
     /// The tool that has a name.
     func tool(_ name: String) -> ToolDescription? {
-        known.withLock { known in known.merged.first { $0.name == name } }
+        lists.withLock { lists in lists.lazy.flatMap { $0 }.first { $0.name == name } }
     }
 
     // MARK: - On the shard
@@ -171,26 +165,29 @@ public final class MCPServers: Sendable {
         var current = Report(server: descriptions[index].name)
         switch outcome {
         case .failure(let failure):
-            current.count = known.withLock { $0.lists[index].count }
+            current.count = lists.withLock { $0[index].count }
             current.problems = [failure.reason]
             next = Self.retryInterval
         case .success(let list):
             let description = descriptions[index]
-            let others = known.withLock { known in
-                known.lists.indices.filter { $0 != index }.flatMap { known.lists[$0].map(\.name) }
-            }
-            let (tools, problems) = await LongWork.run(on: LongWork.unknownSize) { [shard, taken] in
-                Self.offers(list, of: description, taken: taken + others) { tool in
+            var (tools, problems) = await LongWork.run(on: LongWork.unknownSize) { [shard, taken] in
+                Self.offers(list, of: description, taken: taken) { tool in
                     MCPAction(
                         server: server, shard: shard, name: description.name, tool: tool.name,
                         isReadOnly: tool.isReadOnly)
                 }
             }
-            (current.count, current.problems) = (tools.count, problems)
-            known.withLock { known in
-                known.lists[index] = tools
-                known.merged = known.lists.flatMap { $0 }
+            lists.withLock { lists in
+                lists[index] = []
+                // Another server may have got the name meanwhile.
+                let names = lists.flatMap { $0.map(\.name) }
+                problems += tools.filter { names.contains($0.name) }.map {
+                    "\($0.name): a tool of another server has this name"
+                }
+                tools.removeAll { names.contains($0.name) }
+                lists[index] = tools
             }
+            (current.count, current.problems) = (tools.count, problems)
             next = Self.interval
         }
         tell(index, current)

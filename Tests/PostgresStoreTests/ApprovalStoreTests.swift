@@ -16,7 +16,7 @@ import Testing
 
     private static func place(_ index: Int) -> StepPlace { StepPlace(round: 0, index: index) }
 
-    @Test func stepsAreReadWhenTheirVersionIsAnother() async throws {
+    @Test func stepsAreReadWhenTheirVersionHasChanged() async throws {
         try await StoreProcesses.run { processes in
             let (store, other) = (processes.first, processes.second)
             let opened = try await store.open("p")

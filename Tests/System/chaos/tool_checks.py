@@ -27,7 +27,7 @@ class ToolChecks:
         """Checks all calls; `lost` are the replies that ran on a primary that died, `damaged` the conversations that lost rows with it."""
         for key, starts in self._tools.starts.items():
             if (prompt := self._state.prompts.get(starts[0].token)) is None:
-                self._wrong("wrong steps", starts[0], "of a prompt that nobody has sent")
+                self._wrong("wrong steps", starts[0], "of a prompt that no client has sent")
             elif key.rsplit("-", 2)[0] in lost or prompt.appid in damaged:
                 # The steps may have gone with the primary: then the calls have run again.
                 self._record.count["lost with a primary"] += 1

@@ -155,7 +155,7 @@ class ToolServer(ModelServer):
     # --- what a model reads
 
     def read(self, token: str, steps: list[Any]) -> None:
-        """Checks the results that the model server gets behind a prompt, at that moment."""
+        """Checks the results that the model server gets after a prompt, at that moment."""
         calls: list[Any] = []
         for message in steps:
             if message["role"] == "assistant":

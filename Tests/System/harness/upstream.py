@@ -36,7 +36,7 @@ class Call:
     is_slow: bool = False  # a process was frozen meanwhile: chatterd may have closed the exchange as silent
 
     def __str__(self) -> str:
-        return (f"call {self.number} at {self.began:.3f}, behind {self.rounds} rounds: {self.outcome} after {self.sent} lines, "
+        return (f"call {self.number} at {self.began:.3f}, after {self.rounds} rounds: {self.outcome} after {self.sent} lines, "
                 f"{len(self.messages)} messages")
 
 
@@ -44,7 +44,7 @@ class Upstream(ModelServer):
     """POST /api/chat, the same for all processes."""
 
     def __init__(self, record: Record, read_steps: Callable[[str, list[Any]], None] = lambda *_: None) -> None:
-        """`read_steps` gets the token of each prompt that calls tools, and the messages behind the prompt."""
+        """`read_steps` gets the token of each prompt that calls tools, and the messages after the prompt."""
         super().__init__(self._exchange)
         self._read_steps = read_steps
         self.calls: dict[str, list[Call]] = collections.defaultdict(list)

@@ -52,6 +52,24 @@ import Testing
         }
     }
 
+    /// The answer of tools of the server continues after the death of its process, and so does another answer to its prompt.
+    @Test(
+        arguments: [
+            (InterruptPolicy.regenerate, nil, "regenerate"), (.close, nil, "close"), (.regenerate, .close, "close"),
+            (.close, .regenerate, "regenerate"),
+        ] as [(InterruptPolicy, InterruptPolicy?, String)])
+    func alternativeHasThePolicyOfItsReply(old: InterruptPolicy, new: InterruptPolicy?, stored: String) async throws {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let first = try await store.open("a", onInterrupt: old)
+            try await store.closeTurn(first.turn, with: first.closing("1"))
+            let again = try await store.openAlternative(
+                to: try await store.record(first), as: .random(), model: nil, onInterrupt: new)
+            let sql = "SELECT coalesce(on_interrupt, 'close') FROM chatts WHERE seq = \(again.turn.number)"
+            #expect(try await processes.sql(sql) == [[stored]])
+        }
+    }
+
     @Test func promptCanFollowAnyReply() async throws {
         try await StoreProcesses.run { processes in
             let store = processes.first

@@ -1,4 +1,5 @@
 import ChatterdChat
+import ChatterdIdentity
 import ChatterdRelay
 import ChatterdTestSupport
 import Testing
@@ -63,6 +64,47 @@ import Testing
             #expect(next.said == ["user b"])
             #expect(omitted(next.history) == ["1-2 not_complete"])
             await #expect(throws: RelayError.self) { try await store.choose(try await store.record(opened)) }
+        }
+    }
+
+    private static let steps =
+        #""steps":[{"role":"assistant","content":"","tool_calls":[{"function":{"name":"f","arguments":{}}}]},"#
+        + #"{"role":"tool","content":"42","tool_name":"f","state":"done"}]"#
+
+    /// The statement, the copy of a branch and the next history have one rule.
+    @Test(arguments: [
+        (text: "half", steps: steps, calls: "", isReplayed: true),
+        (" ", steps, "", true),
+        ("half", steps, #"{"function":{"name":"g","arguments":{}}}"#, false),
+        ("half", steps, #"{"function":{"name":"g","arguments":{}},"state":"done"}"#, false),
+        ("half", "", "", true),
+        (" ", "", "", false),
+    ])
+    func answerThatEndedEarlyIsReplayedWithItsSteps(
+        text: String, steps: String, calls: String, isReplayed: Bool
+    )
+        async throws
+    {
+        try await StoreProcesses.run { processes in
+            let store = processes.first
+            let opened = try await store.open("a")
+            if !steps.isEmpty {
+                try await store.storeSteps(Array(steps.utf8), of: opened.turn, id: opened.id, attempt: 1)
+            }
+            try await store.closeTurn(opened.turn, with: opened.closing(text, calls: calls, as: .cancelled))
+            let said = try await store.open("b").said
+            #expect(said.first == (isReplayed ? "user a" : "user b"))
+            #expect(said.contains("assistant \(text)") == isReplayed)
+            #expect(said.contains("tool 42") == (isReplayed && !steps.isEmpty))
+            let copy = ConversationKey(Owner(app: "app"), name: "copy")
+            try await processes.archive().fork("app", at: nil, to: copy, title: nil)
+            #expect(try await store.open("b", in: copy).said == said)
+            let record = try await store.record(opened)
+            if isReplayed {
+                try await store.choose(record)
+            } else {
+                await #expect(throws: RelayError.self) { try await store.choose(record) }
+            }
         }
     }
 

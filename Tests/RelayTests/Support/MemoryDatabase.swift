@@ -17,7 +17,9 @@ final class MemoryDatabase: @unchecked Sendable {
 
         /// Whether histories have the turn of a reply.
         var isReplayed: Bool {
-            state == .complete || state != nil && message.content.utf8.contains { $0 > 0x20 } && message.extras == nil
+            state == .complete
+                || state != nil
+                    && AnswerSteps.isAnswer(text: message.content.utf8.span, (message.extras ?? "").utf8.span)
         }
     }
 

@@ -107,7 +107,7 @@ final class MemoryStore: ConversationStore, @unchecked Sendable {
     }
 
     func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, reach: HistoryReach?,
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy?, reach: HistoryReach?,
         meter: Meter?
     ) async throws(RelayError) -> OpenTurn { throw Self.refusal }
 

@@ -11,8 +11,8 @@ public struct RegenerationRequest: Sendable, Equatable {
     /// The policy for a reply without readers; `nil` for the server's default.
     public var onDisconnect: DisconnectPolicy?
 
-    /// The policy for a reply whose process dies.
-    public var onInterrupt = InterruptPolicy.close
+    /// The policy for a reply whose process dies; `nil` for the policy of the earlier answer.
+    public var onInterrupt: InterruptPolicy?
 
     /// Whether queue positions are sent as events too; `nil` if the body does not have the member.
     public var queueEvents: Bool?
@@ -62,7 +62,7 @@ public struct RegenerationRequest: Sendable, Equatable {
         case .onDisconnect:
             onDisconnect = isNull ? nil : try ChatRequestField("on_disconnect", value).disconnectPolicy()
         case .onInterrupt:
-            onInterrupt = isNull ? .close : try ChatRequestField("on_interrupt", value).interruptPolicy()
+            onInterrupt = isNull ? nil : try ChatRequestField("on_interrupt", value).interruptPolicy()
         case .queueEvents:
             queueEvents = isNull ? nil : try ChatRequestField("queue_events", value).boolean()
         case .stepEvents:

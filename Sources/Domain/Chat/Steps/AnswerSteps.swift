@@ -144,6 +144,11 @@ public struct AnswerSteps: Sendable {
         return Array(calls.bytes.dropFirst().dropLast())
     }
 
+    /// Whether a message can stand as the answer of a reply that ended early: it has a text that is not blank, or steps, and no calls for the client.
+    public static func isAnswer(text: Span<UInt8>, _ members: Span<UInt8>) -> Bool {
+        members.isEmpty ? text.hasText : begin(members) && callsAfterSteps(in: members).isEmpty
+    }
+
     /// Reads the steps of a message.
     fileprivate init?(of message: JSONSlice) {
         guard var rest = message.last("steps", .array)?.elements(first: .max)?[...] else { return nil }
@@ -227,6 +232,14 @@ extension AnswerSteps.Call {
 extension JSONSlice {
     /// The text of a string, in UTF-8.
     fileprivate var utf8: [UInt8]? { string.map { Array($0.utf8) } }
+}
+
+extension Span<UInt8> {
+    /// Whether there is anything but white space and control characters.
+    fileprivate var hasText: Bool {
+        for index in indices where self[index] > 0x20 { return true }
+        return false
+    }
 }
 
 extension ByteBuffer {

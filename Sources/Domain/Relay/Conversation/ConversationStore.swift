@@ -36,10 +36,12 @@ public protocol ConversationStore: AnyObject, Sendable {
 
     /// Commits a new turn for another answer to the prompt of a reply.
     ///
-    /// - Parameter reach: how far back the history is read; `nil` for all of it.
+    /// - Parameters:
+    ///   - onInterrupt: the treatment of the answer if its process dies; `nil` for that of the reply.
+    ///   - reach: how far back the history is read; `nil` for all of it.
     /// - Throws: `replyNotFound`; `rateLimited` if a limit of the meter is reached.
     func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy, reach: HistoryReach?,
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy?, reach: HistoryReach?,
         meter: Meter?
     ) async throws(RelayError) -> OpenTurn
 

@@ -136,10 +136,12 @@ extension ChatService {
 
     /// Starts another answer to the prompt of a reply. The old answer is kept.
     ///
-    /// - Parameter model: the requested model; `nil` for the same one.
+    /// - Parameters:
+    ///   - model: the requested model; `nil` for the same one.
+    ///   - onInterrupt: the treatment of the answer if its process dies; `nil` for that of the old answer.
     /// - Throws: the errors of `accept`. The store is unchanged then.
     public func regenerate(
-        _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy,
+        _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy?,
         meter: Meter? = nil
     ) async throws(RelayError) -> Reply {
         try refuseWhenStopping()

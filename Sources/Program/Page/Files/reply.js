@@ -56,9 +56,11 @@ export class Reply extends Emitter {
     return this.state !== "streaming";
   }
 
-  /// Whether the model gets the answer with the next prompts: it is complete, or ended early with a text.
+  /// Whether the model gets the answer with the next prompts: it is complete, or ended early with a text or steps.
   get isReplayed() {
-    return this.state === "complete" || (this.isOver && !this.#isUnread && /[^\u0000-\u0020]/.test(this.text) && this.toolCalls.length === 0);
+    if (this.state === "complete") return true;
+    const isAnswer = this.steps.size > 0 || /[^\u0000-\u0020]/.test(this.text);
+    return this.isOver && !this.#isUnread && isAnswer && this.toolCalls.length === 0;
   }
 
   /// The tokens of a second, if they are known.

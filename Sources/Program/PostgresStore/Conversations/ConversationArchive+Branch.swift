@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdIdentity
 import ChatterdPostgres
 import ChatterdRelay
@@ -61,7 +62,8 @@ extension ConversationArchive {
                 if isReplayed { rows.append(row) }
             case .reply(let reply):
                 isReplayed =
-                    reply.state == .complete || reply.state != nil && row.content.span.hasText && row.extras.isEmpty
+                    reply.state == .complete
+                    || reply.state != nil && AnswerSteps.isAnswer(text: row.content.span, row.extras.span)
                 if isReplayed { rows.append(row) }
             case .choice:
                 break

@@ -199,7 +199,7 @@ public final class PostgresConversationStore: ConversationStore {
     }
 
     public func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy,
+        to reply: ReplyRecord, as id: ReplyID, model: String?, onInterrupt: InterruptPolicy?,
         reach: HistoryReach? = nil, meter: Meter? = nil
     ) async throws(RelayError) -> OpenTurn {
         let conversation = reply.turn.conversation

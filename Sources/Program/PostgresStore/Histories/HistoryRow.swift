@@ -11,14 +11,14 @@ struct HistoryRow {
         case prompt
         /// The choice of the reply that the next turn follows. It has no message.
         case choice
-        /// A reply that is complete, or ended early with a text, as `ConversationStatements.isReplayed` says.
+        /// A reply that histories have, as `ConversationStatements.isReplayed` says.
         case replayedReply
         case runningReply
         /// A closed reply without an answer that can be replayed.
         case omittedReply
 
-        /// - Parameter hasOnlyText: whether the row has a text and no further members.
-        init(state: Span<UInt8>, hasOnlyText: @autoclosure () -> Bool) {
+        /// - Parameter state: the state as the statements return it, `complete` for each reply that histories have.
+        init(state: Span<UInt8>) {
             if state.isEmpty {
                 self = .seeded
             } else if state.isEqual(to: "prompt") {
@@ -30,7 +30,7 @@ struct HistoryRow {
             } else if state.isEqual(to: "choice") {
                 self = .choice
             } else {
-                self = hasOnlyText() ? .replayedReply : .omittedReply
+                self = .omittedReply
             }
         }
     }
@@ -63,7 +63,7 @@ struct HistoryRow {
     init(_ fields: Fields) {
         index = fields.index
         seq = Int64(fields.int(Column.seq) ?? 0)
-        kind = Kind(state: fields.bytes(Column.state), hasOnlyText: Self.hasOnlyText(fields))
+        kind = Kind(state: fields.bytes(Column.state))
         role = MessageRole(fields.bytes(Column.name))
         parent = fields.int(Column.after).map { Int64($0) }
         messageSize = fields.byteCount(Column.message)
@@ -71,11 +71,6 @@ struct HistoryRow {
         isIncomplete =
             messageSize == 0 && fields.isNull(Column.message)
             || !fields.isNull(Column.extras) && Self.isIncomplete(fields.bytes(Column.extras))
-    }
-
-    /// Whether a row has a text and no further members. A text that is too long for the page is not blank.
-    private static func hasOnlyText(_ fields: Fields) -> Bool {
-        fields.isNull(Column.extras) && (fields.isNull(Column.message) || fields.bytes(Column.message).hasText)
     }
 
     private static func isIncomplete(_ extras: Span<UInt8>) -> Bool {
@@ -88,13 +83,5 @@ struct HistoryRow {
         messages.append(
             role: fields.bytes(Column.name), content: fields.bytes(Column.message),
             extras: fields.bytes(Column.extras), seq: seq, turn: turn)
-    }
-}
-
-extension Span<UInt8> {
-    /// Whether there is anything but white space and control characters.
-    var hasText: Bool {
-        for index in indices where self[index] > 0x20 { return true }
-        return false
     }
 }

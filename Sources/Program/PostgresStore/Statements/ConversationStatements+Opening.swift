@@ -179,15 +179,15 @@ extension ConversationStatements {
             SELECT state, after FROM chatts WHERE appid = $1 AND seq > a.seq ORDER BY seq LIMIT 1) AS f)
         """
 
-    /// Appends another reply to the prompts of a reply. A `nil` model is the model of that reply. The statement inserts no row if
+    /// Appends another reply to the prompts of a reply. A `nil` model is the model of that reply, a `nil` policy its policy. The statement inserts no row if
     /// the conversation exceeds `limit` bytes.
     static func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, owner: ReplyID, onInterrupt: InterruptPolicy, limit: Int,
+        to reply: ReplyRecord, as id: ReplyID, model: String?, owner: ReplyID, onInterrupt: InterruptPolicy?, limit: Int,
         meter: Meter? = nil
     ) -> Query<InsertedAlternative> {
         Query(
             openAlternativeStatement, .text(reply.turn.conversation.text), .int8(reply.turn.number), .uuid(reply.id),
-            .uuid(id), model.map { .text($0) } ?? .null, .uuid(owner), parameter(of: onInterrupt), .int8(limit),
+            .uuid(id), model.map { .text($0) } ?? .null, .uuid(owner), onInterrupt.map { .text($0.rawValue) } ?? .null, .int8(limit),
             ConversationRevision.owner(of: reply.turn.conversation), UsageStatements.mark(of: meter))
     }
 
@@ -196,10 +196,10 @@ extension ConversationStatements {
         returnsBinary: true,
         sql: """
             WITH reply AS MATERIALIZED (
-                SELECT coalesce(after, seq - 1) AS prompt, model, options FROM chatts
+                SELECT coalesce(after, seq - 1) AS prompt, model, options, on_interrupt FROM chatts
                 WHERE appid = $1 AND seq = $2 AND id = $3 AND turn = seq
             ), old AS MATERIALIZED (
-                SELECT l.last, l.total, l.opened, l.floor, p.seq AS prompt, r.model, r.options
+                SELECT l.last, l.total, l.opened, l.floor, p.seq AS prompt, r.model, r.options, r.on_interrupt
                 FROM reply r JOIN chatts p ON p.appid = $1 AND p.seq = r.prompt AND p.state = 'prompt', \(tip()) AS l
                 WHERE l.total <= $8
             ), \(ConversationRevision.changed(owner: "$9", from: "old"))
@@ -207,7 +207,7 @@ extension ConversationStatements {
                 appid, seq, turn, name, message, state, id, model, holder, attempt, options, on_interrupt, total, after,
                 opened, reserved, floor)
             SELECT $1, l.last + 1, l.last + 1, 'assistant', '', 'streaming', $4, coalesce($5, l.model), $6, 1,
-                l.options, $7, l.total, l.prompt, changed.revision, $10, \(ReplyFloor.added(as: "(l.last + 1)"))
+                l.options, nullif(coalesce($7, l.on_interrupt), 'close'), l.total, l.prompt, changed.revision, $10, \(ReplyFloor.added(as: "(l.last + 1)"))
             FROM changed, old l
             RETURNING turn, \(ConversationRevision.versionColumns), model, options
             """

@@ -120,13 +120,14 @@ enum ConversationStatements {
             SELECT FROM gone
             """)
 
-    /// Whether histories have the turn of a reply: it is complete, or it ended early with a text that is not blank. A call of a tool that ended early has no
-    /// results, without which model servers refuse it; and a turn without an answer would be two messages of a person in a row, which many
-    /// chat templates refuse.
+    /// Whether histories have the turn of a reply: it is complete, or it ended early with a text that is not blank or with steps, whose calls have
+    /// results. A call for the client that ended early has none, and model servers refuse it; and a turn without an answer would be two
+    /// messages of a person in a row, which many chat templates refuse.
     static func isReplayed(_ row: String) -> String {
         """
-        (\(row)state = 'complete' OR \(row)state IN ('failed', 'cancelled', 'interrupted') AND \(row)extras IS NULL
-            AND \(row)message ~ '[^\\u0001-\\u0020]')
+        (\(row)state = 'complete' OR \(row)state IN ('failed', 'cancelled', 'interrupted')
+            AND CASE WHEN \(row)extras IS NULL THEN \(row)message ~ '[^\\u0001-\\u0020]'
+                ELSE \(row)extras LIKE '"steps":[%' AND \(row)extras NOT LIKE '%],"tool_calls":[%' END)
         """
     }
 

@@ -43,7 +43,7 @@ enum HistoryStatements {
 
     private static func columns(upTo size: String) -> String {
         """
-        seq, state, after, name, CASE WHEN octet_length(message) <= \(size) THEN message END,
+        seq, CASE WHEN \(ConversationStatements.isReplayed("")) THEN 'complete' ELSE state END, after, name, CASE WHEN octet_length(message) <= \(size) THEN message END,
         CASE WHEN extras IS NULL THEN NULL WHEN octet_length(extras) + coalesce(octet_length(thinking), 0) > \(size) THEN ''
             WHEN octet_length(to_json(thinking)::text) > \(size) THEN '' ELSE \(StoredRows.withThinking("extras")) END
         """

@@ -240,7 +240,7 @@ def backup(run: Run) -> None:
 
 
 def tools(run: Run) -> None:
-    run.unittest(run.python("clients"), "tools.test_mcp", env={"MCP_PYTHON": str(run.python("mcp")), "MCP_1_PYTHON": str(run.python("mcp-1"))})
+    run.unittest(run.python("clients"), "tools.test_mcp", "tools.test_hooks", env={"MCP_PYTHON": str(run.python("mcp")), "MCP_1_PYTHON": str(run.python("mcp-1"))})
 
 
 def attacks(run: Run) -> None:

@@ -180,7 +180,8 @@ class Client(Reader):
     def _acknowledged(
         self, prompt: Prompt, exchanges: list[Exchange], began: float | None = None
     ) -> tuple[Reply, list[Exchange]]:
-        prompt.is_acknowledged = True
+        if prompt.acknowledged_at is None:
+            prompt.acknowledged_at = self._record.now()
         names = {exchange.fields.get("location", "").removeprefix("/replies/") for exchange in exchanges}
         name = min(names)
         if len(names) > 1 or not name:

@@ -51,7 +51,7 @@ class Prompt:
     parent: str | None
     may_repeat: bool  # on_interrupt is regenerate
     posted_at: float = 0  # when it was sent first
-    is_acknowledged: bool = False
+    acknowledged_at: float | None = None
     replies: list[Reply] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)  # codes that came in place of the answer in one piece
     path: str = "/llmchat"
@@ -60,6 +60,10 @@ class Prompt:
     @property
     def token(self) -> str:
         return self.script.token
+
+    @property
+    def is_acknowledged(self) -> bool:
+        return self.acknowledged_at is not None
 
 
 @dataclass

@@ -51,7 +51,7 @@ class Prompt:
     parent: str | None
     may_repeat: bool  # on_interrupt is regenerate
     posted_at: float = 0  # when it was sent first
-    acknowledged_at: float | None = None
+    is_acknowledged: bool = False
     replies: list[Reply] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)  # codes that came in place of the answer in one piece
     path: str = "/llmchat"
@@ -60,10 +60,6 @@ class Prompt:
     @property
     def token(self) -> str:
         return self.script.token
-
-    @property
-    def is_acknowledged(self) -> bool:
-        return self.acknowledged_at is not None
 
 
 @dataclass
@@ -93,6 +89,7 @@ class RunState:
         self.proxies: list[CuttingProxy] = []
         self.prompts: dict[str, Prompt] = {}
         self.turns: list[Turn] = []  # of chats
+        self.openings: list[float] = []  # when the streams of new prompts began, in seconds of the run
         self.deleted: set[str] = set()  # conversations
         self.is_draining = False
         self.is_over = False

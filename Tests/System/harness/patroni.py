@@ -103,8 +103,17 @@ class PatroniNode:
             self._signal(left, signal.SIGSTOP)
             stopped |= left
 
+    def fall_behind(self) -> None:
+        """Stops all processes, and ends the one that receives commits: what the leader confirms from here on never arrives."""
+        self.freeze()
+        for process in self.processes():
+            with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline", "rb") as file:
+                if b"walreceiver" in file.read():
+                    self._signal([process], signal.SIGTERM)
+                    self._signal([process], signal.SIGCONT)
+
     def proceed(self) -> None:
-        """Continues all processes after `freeze`."""
+        """Continues all processes after `freeze` or `fall_behind`."""
         self._signal(self.processes(), signal.SIGCONT)
         self.is_away = False
 
@@ -119,6 +128,11 @@ class PatroniNode:
         """Kills PostgreSQL with SIGKILL. Its other processes end when they notice that."""
         with open(f"{self.directory}/data/postmaster.pid", encoding="utf-8") as file:
             self._signal([int(file.readline())], signal.SIGKILL)
+
+    def signal_etcd(self, number: int) -> None:
+        """Sends a signal to etcd alone."""
+        if self.etcd.process is not None:
+            self.etcd.process.send_signal(number)
 
     @staticmethod
     def _signal(processes: Any, number: int) -> None:
@@ -184,7 +198,7 @@ class PatroniCluster(Database):
         hosts = ",".join(f"127.0.0.1:{node.postgres_port}" for node in self.nodes)
         role = ":".join(ROLE)
         self.conninfo = f"postgresql://{role}@{hosts}/{DATABASE}?target_session_attrs=read-write&connect_timeout=2"
-        self.proxied = f"postgresql://{role}@127.0.0.1:{self._proxy.port}/{DATABASE}"
+        self.proxied = f"postgresql://{role}@127.0.0.1:{self._proxy.port}/{DATABASE}?target_session_attrs=read-write&connect_timeout=2"
         # PostgreSQL's user may not read the home of the one who runs this.
         self._programs = Programs(programs.etcd, programs.haproxy, f"{scratch}/packages")
         shutil.copytree(programs.packages, self._programs.packages, ignore=shutil.ignore_patterns("pip", "setuptools"))
@@ -204,6 +218,15 @@ class PatroniCluster(Database):
         with open(file, "w", encoding="utf-8") as written:
             written.write(configuration("patroni/haproxy.cfg", changes))
         await self._proxy.launch([self._programs.haproxy, "-db", "-f", file])
+        # At first HAProxy takes all of them for the leader.
+        downs = 0
+
+        async def is_settled() -> bool:
+            nonlocal downs
+            downs += self._proxy.found(r"Server postgresql/\w+ is DOWN") is not None
+            return downs >= len(self.nodes) - 1
+
+        await self._until(is_settled, "HAProxy does not find the standbys")
 
     def stop(self) -> None:
         """Ends all processes permanently."""
@@ -258,14 +281,24 @@ class PatroniCluster(Database):
         await self._until(is_whole, "the cluster does not become whole")
         return found[0]
 
-    async def switch_over(self) -> None:
-        """Has the synchronous standby lead, as an operator does for an update. A change is refused while the cluster is busy."""
+    async def switch_over(self, leader: Leader) -> None:
+        """Has the synchronous standby lead in place of the leader, as an operator does before an update."""
         async def is_done() -> bool:
-            leader = await self.leader()
-            status, said = await asyncio.to_thread(leader.node.ask, "/switchover", {"leader": leader.node.name})
-            return status in (200, 202) or "successfully" in str(said).lower()
+            # Patroni refuses it while the cluster is busy.
+            await asyncio.to_thread(leader.node.ask, "/switchover", {"leader": leader.node.name})
+            return (await self.leader()).node is not leader.node
 
         await self._until(is_done, "Patroni refuses the switchover")
+
+    def freeze_etcd(self) -> None:
+        """Stops etcd on all nodes."""
+        for node in self.nodes:
+            node.signal_etcd(signal.SIGSTOP)
+
+    def proceed_etcd(self) -> None:
+        """Continues etcd after `freeze_etcd`."""
+        for node in self.nodes:
+            node.signal_etcd(signal.SIGCONT)
 
     @staticmethod
     async def _until(condition: Callable[[], Any], failure: str) -> None:

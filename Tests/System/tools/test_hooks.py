@@ -127,6 +127,16 @@ class HookTests(ReplyTestCase):
         self.assertEqual(self.ask(app="open")[0], 200)
         self.eventually(lambda: '"hook":"closed"' in self.server.log() and '"hook":"opened"' in self.server.log())
 
+    def test_end_of_a_reply_of_a_dead_process_is_told(self):
+        self.model.script = lambda exchange: exchange.until(self.proceed)
+        self.start()
+        self.eventually(lambda: self.model.exchanges)
+        self.server.kill()
+        self.server.restart()
+        HookTests.url = self.server.url
+        end = self.eventually(lambda: self.hooks.of("end", self.app))[0]
+        self.assertEqual((end["data"]["state"], end["data"]["model"]), ("interrupted", "m"))
+
     def test_end_is_told_again_after_a_failure(self):
         """The process dies meanwhile; the next one makes the delivery that is due again."""
         fails = threading.Event()

@@ -98,6 +98,11 @@ public final class ResidentTools: ToolRunner {
         }
         running += 1
         defer { running -= 1 }
+        if let arguments = try? JSONSlice(call.arguments),
+            ToolArguments.areBroken(arguments, schema: try? JSONSlice(tool.parameters))
+        {
+            return .failure("the arguments are not a JSON object.")
+        }
         let (schema, text) = (tool.schema, call.arguments)
         if let violation = await LongWork.run(on: LongWork.unknownSize, { schema.violation(of: text) }) {
             let place = violation.pointer.isEmpty ? "the object" : "the value at \(violation.pointer)"

@@ -163,15 +163,21 @@ import Testing
 
     @Test(arguments: [
         #"{"index":0,"function":{"name":"f","arguments":"{\"a\":"}}"#,
-        #"{"index":0,"function":{"name":"f","arguments":"{}{}"}}"#,
-        #"{"index":0,"function":{"name":"f","arguments":"[1]"}}"#,
-        #"{"index":0,"function":{"name":"f","arguments":"\"{}\""}}"#, #"{"index":0,"function":{"arguments":"{}"}}"#,
+        #"{"index":0,"function":{"name":"f","arguments":"[1,"}}"#, #"{"index":0,"function":{"arguments":"{}"}}"#,
     ])
     func unfinishedCallIsMalformed(piece: String) {
         let stream = Stream.chunk("\"tool_calls\":[\(piece)]") + Stream.chunk("", finish: "\"stop\"") + Stream.done
         let decoded = [UInt8].decode(stream)
         #expect(decoded.error?.code == .malformed)
         #expect(decoded.lines.isEmpty)
+    }
+
+    /// A tool, or the device, reads what the model has written.
+    @Test(arguments: ["{}{}", "[1]", #"\"{}\""#, "{x: 1}", "Paris"])
+    func argumentsThatAreNoObjectAreAText(text: String) {
+        #expect(
+            calls([#""tool_calls":[{"index":0,"function":{"name":"f","arguments":"\#(text)"}}]"#])
+                == #"[{"function":{"index":0,"name":"f","arguments":{"arguments":"\#(text)"}}}]"#)
     }
 
     /// The pieces of a call that the token limit cut: llama.cpp breaks the arguments off, vLLM closes them or gives `{}`.

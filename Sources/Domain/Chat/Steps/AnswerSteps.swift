@@ -236,7 +236,7 @@ extension JSONSlice {
 
 extension Span<UInt8> {
     /// Whether there is anything but white space and control characters.
-    fileprivate var hasText: Bool {
+    var hasText: Bool {
         for index in indices where self[index] > 0x20 { return true }
         return false
     }

@@ -26,10 +26,9 @@ struct LlamaStackToolCalls {
         size -= last.count + (elements.isEmpty ? 0 : 1)
     }
 
-    /// Appends a call: `{"call_id", "tool_name", "arguments", "arguments_json"}`, of which the arguments are an object, or a
-    /// text that is one.
+    /// Appends a call: `{"call_id", "tool_name", "arguments", "arguments_json"}`, of which the arguments are an object or a text.
     ///
-    /// - Throws: `wrongType` if the name is missing or the arguments are no object, or the error of the JSON.
+    /// - Throws: `wrongType` if the name is missing, or the error of the JSON, `unexpectedEnd` for arguments that break off.
     mutating func append(_ call: Span<UInt8>) throws(JSONError) {
         var id: JSONString?
         var name: JSONString?
@@ -68,18 +67,14 @@ struct LlamaStackToolCalls {
         elements.append(element.array)
     }
 
-    /// The object that the inside of a JSON string encodes; an empty string stands for an object without members.
+    /// The object that the inside of a JSON string encodes.
     private static func object(in text: Span<UInt8>) throws(JSONError) -> [UInt8] {
         var decoded = ByteBuffer()
         decoded.append(decodingJSON: text)
-        if decoded.isEmpty { decoded.append("{}") }
-        let bytes = decoded.bytes
-        try JSONReader.validate(bytes)
-        var reader = JSONReader(bytes)
-        guard try reader.kind() == .object else { throw JSONError(.wrongType, at: 0) }
+        guard !ToolArguments.breakOff(decoded.bytes) else { throw JSONError(.unexpectedEnd, at: 0) }
         // Escapes within an escaped text have not been checked before.
         var object = ByteBuffer()
-        object.append(repairingJSON: bytes)
+        object.append(repairingJSON: ToolArguments.object(holding: decoded.array).span)
         return object.array
     }
 }

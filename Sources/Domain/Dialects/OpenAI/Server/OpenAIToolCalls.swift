@@ -115,47 +115,27 @@ struct OpenAIToolCalls {
 
     /// Writes the calls as an array in Ollama's shape, arguments as objects.
     ///
-    /// - Throws: `malformed` if a call has no name, or arguments that are not a JSON object.
+    /// - Throws: `malformed` if a call has no name, or arguments that break off.
     func append(to buffer: inout ByteBuffer) throws(ModelError) {
         try buffer.appendJSON { writer throws(ModelError) in
             try writer.array { array throws(ModelError) in
                 for (index, call) in calls.enumerated() {
                     guard !call.name.isEmpty else { throw .malformed("a tool call has no name") }
-                    try array.object { object throws(ModelError) in
+                    guard !ToolArguments.breakOff(call.arguments.bytes) else {
+                        throw .malformed("the arguments of a tool call break off")
+                    }
+                    array.object { object in
                         if !call.id.isEmpty { object.member("id", inside: call.id.span) }
-                        try object.object("function") { function throws(ModelError) in
+                        object.object("function") { function in
                             function.member("index", index)
                             function.member("name", inside: call.name.span)
                             function.name("arguments")
-                            try function.raw { buffer throws(ModelError) in
-                                try Self.append(arguments: call.arguments, to: &buffer)
-                            }
+                            let arguments = ToolArguments.object(holding: call.arguments.array)
+                            function.raw { $0.append(repairingJSON: arguments.span) }
                         }
                     }
                 }
             }
-        }
-    }
-
-    private static func append(arguments: ByteBuffer, to buffer: inout ByteBuffer) throws(ModelError) {
-        let text = arguments.bytes
-        var reader = JSONReader(text)
-        do throws(JSONError) {
-            // Servers write no arguments as an empty text or as null.
-            guard !text.isBlank else {
-                buffer.append("{}")
-                return
-            }
-            let kind = try reader.kind()
-            let value = try reader.skipValue()
-            try reader.finish()
-            switch kind {
-            case .object: buffer.append(repairingJSON: text.extracting(value))
-            case .null: buffer.append("{}")
-            default: throw JSONError(.wrongType, at: 0)
-            }
-        } catch {
-            throw .malformed("the arguments of a tool call are not a JSON object", detail: "tool call: \(error)")
         }
     }
 

@@ -50,7 +50,7 @@ import Testing
         ),
         (
             "DELETE FROM chatterd_migrations WHERE name = '0023_lists'",
-            "0023_lists not applied; run `chatterd migrate`"
+            "0023_lists not applied, though later ones are; put the rows back"
         ),
     ])
     func databaseThatTheServerRefusesIsNotFine(change: String, finding: String) async throws {

@@ -1,7 +1,8 @@
-"""A proxy that keeps an answer back until it is complete, as one that buffers does."""
+"""A proxy that keeps an answer back until it is complete, as one that buffers does, and may compress it."""
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import http.server
 import threading
@@ -14,7 +15,7 @@ from harness.machine import TIMEOUT
 class BufferingProxy:
     """It passes requests on to a server, and answers in one piece."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, compresses: bool = False) -> None:
         target = urllib.parse.urlsplit(url)
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -24,8 +25,12 @@ class BufferingProxy:
                 connection.request(self.command, self.path, body, {"Host": target.netloc, "Content-Type": "application/json"})
                 answer = connection.getresponse()
                 whole = answer.read()
+                connection.close()
                 self.send_response(answer.status)
                 self.send_header("Content-Type", answer.headers["Content-Type"])
+                if compresses and "gzip" in self.headers.get("Accept-Encoding", ""):
+                    whole = gzip.compress(whole)
+                    self.send_header("Content-Encoding", "gzip")
                 self.send_header("Content-Length", str(len(whole)))
                 self.end_headers()
                 self.wfile.write(whole)

@@ -43,6 +43,9 @@ def table() -> dict[str, tuple[str, str, str]]:
 
 
 class DoctorTestCase(ServerTestCase):
+    template = None
+    """A migrated database that nothing uses."""
+
     @classmethod
     def setUpClass(cls):
         cls.directory = make_directory(cls)
@@ -61,11 +64,17 @@ class DoctorTestCase(ServerTestCase):
         ours = {"CHATTERD_LISTEN": "127.0.0.1:0", "CHATTERD_SHARDS": "2", "CHATTERD_UPSTREAMS": '[{"name": "parrot", "kind": "echo"}]'}
         return {name: value for name, value in (kept | ours | settings).items() if value is not None}
 
-    def migrated(self, options="", role=OWNER):
-        """A database with the schema of this version."""
-        name = self.database.make_database(options)
-        run = self.run_program(self.environment(DATABASE_URL=self.database.conninfo(name, role)), "migrate")
+    def migrated(self, options=None):
+        """A database with the schema of this version: a copy of the first one, or one with options."""
+        cls = type(self)
+        if options is None and cls.template is not None:
+            return self.database.make_database(f"TEMPLATE {cls.template}")
+        name = self.database.make_database(options or "")
+        run = self.run_program(self.environment(DATABASE_URL=self.database.conninfo(name)), "migrate")
         self.assertEqual(run.returncode, 0, run.stderr)
+        if options is None:
+            cls.template = name
+            return self.migrated()
         return name
 
     def on_small_disk(self, stack, space):
@@ -393,6 +402,12 @@ class PlantedFaultTests(DoctorTestCase):
     @plants("A proxy buffers streams")
     def buffering(self, stack):
         proxy = BufferingProxy(self.running(stack).url)
+        stack.callback(proxy.stop)
+        return self.environment(), ["--through", proxy.url], {}
+
+    @plants("A proxy compresses streams")
+    def compressing(self, stack):
+        proxy = BufferingProxy(self.running(stack).url, compresses=True)
         stack.callback(proxy.stop)
         return self.environment(), ["--through", proxy.url], {}
 

@@ -188,6 +188,15 @@ struct DatabaseCheck: Sendable {
             if let check = Self.refusal(differences) { return (check, false) }
             missing = differences.names(.missing)
         }
+        if let first = missing.first, known.contains(where: { $0.name > first && !missing.contains($0.name) }) {
+            return (
+                .wrong(
+                    .migrations, "\(missing.joined(separator: ", ")) not applied, though later ones are",
+                    advice: """
+                        put the rows back into chatterd_migrations, or restore a backup: `serve` would apply them again
+                        """), false
+            )
+        }
         guard missing.isEmpty else {
             let advice =
                 state.mayCreate

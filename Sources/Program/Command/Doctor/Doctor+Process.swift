@@ -25,12 +25,13 @@ extension Doctor {
     }
 
     static func listeners(_ server: Configuration.Server) -> [Check] {
-        var checks = [listener(server.listen, Setting.listen)]
+        let isServed = isServed(server.listen)
+        var checks = [listener(server.listen, Setting.listen, isServed: isServed)]
         if let metrics = server.metricsListen {
-            checks.append(listener(metrics, Setting.metricsListen))
+            checks.append(listener(metrics, Setting.metricsListen, isServed: isServed))
         }
         guard let tls = server.tls else { return checks }
-        checks.append(listener(tls.listen, Setting.tlsListen))
+        checks.append(listener(tls.listen, Setting.tlsListen, isServed: isServed))
         let problems = [(tls.certificate, Setting.tlsCertificate), (tls.key, Setting.tlsKey)].compactMap(unreadable)
         return checks + (problems.isEmpty ? [certificate(tls)] : problems)
     }
@@ -80,19 +81,23 @@ extension Doctor {
         }
     }
 
-    private static func listener(_ listen: HostAndPort, _ setting: Setting) -> Check {
+    /// Whether a server answers at the address of plain HTTP. It has the other listeners too then.
+    private static func isServed(_ listen: HostAndPort) -> Bool {
+        guard listen.port != 0 else { return false }
+        guard case .success(let answer) = CommandProbe.get("/healthz", from: CommandProbe.reachable(listen)) else {
+            return false
+        }
+        return answer.status == 200
+    }
+
+    private static func listener(_ listen: HostAndPort, _ setting: Setting, isServed: Bool) -> Check {
         switch CommandProbe.bind(listen) {
         case .success:
-            return .fine(.listener, of: setting.name, "\(listen) is free")
+            .fine(.listener, of: setting.name, "\(listen) is free")
+        case .failure where isServed:
+            .fine(.listener, of: setting.name, "\(listen) is taken by a server that is alive, chatterd it seems")
         case .failure(let failure):
-            if setting == .listen, listen.port != 0,
-                case .success(let answer) = CommandProbe.get("/healthz", from: CommandProbe.reachable(listen)),
-                answer.status == 200
-            {
-                return .fine(
-                    .listener, of: setting.name, "\(listen) is taken by a server that is alive, chatterd it seems")
-            }
-            return .wrong(
+            .wrong(
                 .listener, of: setting.name, "\(listen) cannot be listened on: \(failure.message)",
                 advice: "stop the process that listens there, or choose another address")
         }

@@ -120,7 +120,7 @@ extension Doctor {
         case .failure(let error):
             return .wrong(
                 .modelServer, of: subject, "\(url) does not list its models: \(error.message) (\(error.description))",
-                advice: endpoint.correction ?? "check host, port, path and key")
+                advice: endpoint.correction ?? advice(for: error))
         case .success where !endpoint.isRight || !endpoint.answersChats:
             return noChats(subject, url, endpoint)
         case .success(let models):
@@ -131,6 +131,16 @@ extension Doctor {
                     advice: "correct its models in CHATTERD_UPSTREAMS, or have it serve them")
             }
             return .fine(.modelServer, of: subject, "\(url) has \(shown(models.map(\.name)))")
+        }
+    }
+
+    private static func advice(for error: ModelError) -> String {
+        switch error.code {
+        case .unauthorized: "correct its key in CHATTERD_UPSTREAMS (key, key_env or key_file)"
+        case .firstByteTimeout, .silenceTimeout, .totalTimeout: "see its own log: does it hang, or is it overloaded?"
+        case .unavailable where error.detail.contains("certificate"):
+            "replace its certificate, or name its authorities in ca_file"
+        default: "check host, port, path and key"
         }
     }
 

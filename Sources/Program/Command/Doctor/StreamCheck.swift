@@ -83,6 +83,7 @@ struct StreamCheck: Sendable {
             guard answer.head.status == .ok, answer.head.fields.mediaType == .eventStream else {
                 return (refused(answer), false)
             }
+            guard !answer.head.fields.contains(.contentEncoding) else { return (compressed, false) }
             let timing = StreamTiming(answer.body.array, arrivals.list)
             return measured(timing, firstAfter: (arrivals.list.first?.instant ?? began) - began)
         }
@@ -129,7 +130,8 @@ struct StreamCheck: Sendable {
     }
 
     private func fields(_ key: ConfigurationSecret?) -> Fields {
-        var fields: Fields = [.contentType: "application/json"]
+        // As browsers do.
+        var fields: Fields = [.contentType: "application/json", .acceptEncoding: "gzip"]
         if let value = key.flatMap({ FieldValue(validating: "Bearer \($0.value)") }) {
             fields.set(.authorization, value)
         }
@@ -169,6 +171,12 @@ struct StreamCheck: Sendable {
         return .wrong(
             .through, of: subject, "a prompt gets status \(answer.head.status.code) in place of a stream\(words)",
             advice: advice)
+    }
+
+    private var compressed: Doctor.Check {
+        .doubtful(
+            .through, of: subject, "something on the way compresses streams, which may hold pieces back",
+            advice: "switch compression off for text/event-stream: a stream says no-transform in Cache-Control")
     }
 
     private func measured(

@@ -66,9 +66,8 @@ struct DatabaseState: Sendable {
             "doctor_tables",
             sql: """
                 SELECT c.oid::regclass::text, pg_get_userbyid(c.relowner)::text, current_user::text FROM pg_class c
-                WHERE c.relkind IN ('r', 'p') AND NOT pg_has_role(c.relowner, 'USAGE')
-                    AND (c.oid = to_regclass('chatts') OR starts_with(c.relname, 'chatterd_') AND c.relnamespace
-                        = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('chatterd_migrations')))
+                WHERE c.relkind IN ('r', 'p') AND NOT pg_has_role(c.relowner, 'USAGE') AND starts_with(c.relname, 'chatt')
+                    AND c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('chatterd_migrations'))
                 ORDER BY c.relname
                 """
         ) { row in (name: row.nextText(), owner: row.nextText(), role: row.nextText()) })

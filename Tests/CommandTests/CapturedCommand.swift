@@ -9,6 +9,9 @@ struct CapturedCommand: Sendable {
     let errors = Lock("")
     let keyRequests = Lock<[KeysRequest]>([])
     let served = Lock<[Configuration]>([])
+    var databaseChecks: [Doctor.Check] = [
+        .fine(.database, "17.2"), .wrong(.migrations, "out of date", advice: "migrate"),
+    ]
 
     func run(_ arguments: String..., environment: [String: String] = [:]) async -> Int32 {
         let actions = CommandActions(
@@ -21,7 +24,7 @@ struct CapturedCommand: Sendable {
                 keyRequests.withLock { $0.append(request) }
                 return 0
             },
-            checkDatabase: { _ in [.fine("PostgreSQL", "17.2"), .wrong("schema", "out of date", advice: "migrate")] })
+            checkDatabase: { [databaseChecks] _ in databaseChecks })
         let runner = CommandRunner(
             environment: environment, actions: actions, output: { text in output.withLock { $0 += text + "\n" } },
             errors: { text in errors.withLock { $0 += text + "\n" } })

@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct CommandTests {
     @Test(arguments: [
         (["serve"], Command.serve(isDevelopment: false)), (["serve", "--dev"], .serve(isDevelopment: true)),
-        (["migrate"], .migrate), (["doctor"], .doctor),
+        (["migrate"], .migrate), (["doctor"], .doctor(DoctorRequest())),
         (["health"], .health(isReadiness: false)), (["health", "--ready"], .health(isReadiness: true)),
         (["tools", "list"], .tools(.list)), (["tools", "test", "f"], .tools(.test(name: "f", arguments: "{}"))),
         (["tools", "test", "f", #"{"n":1}"#], .tools(.test(name: "f", arguments: #"{"n":1}"#))),
@@ -19,6 +19,33 @@ import Testing
     ])
     func argumentsMakeACommand(_ arguments: [String], command: Command) throws {
         #expect(try Command(arguments: arguments) == command)
+    }
+
+    @Test func optionsOfDoctorAreRead() throws {
+        guard case .doctor(let request) = try Command(arguments: ["doctor", "--json", "--chat"]) else {
+            Issue.record("another command")
+            return
+        }
+        #expect(request.isJSON && request.asksModels && request.through == nil)
+        let words = ["doctor", "--through=https://chat.example/base/", "--model", "tiny", "--key-file", "/k"]
+        guard case .doctor(let measuring) = try Command(arguments: words) else {
+            Issue.record("another command")
+            return
+        }
+        #expect(!measuring.isJSON && !measuring.asksModels)
+        #expect(measuring.through?.url.description == "https://chat.example/base")
+        #expect(measuring.through?.model == "tiny" && measuring.through?.keyFile == "/k")
+    }
+
+    @Test(arguments: [
+        ["doctor", "now"], ["doctor", "--through"], ["doctor", "--through", "chat.example"],
+        ["doctor", "--model", "tiny"],
+        ["doctor", "--key-file", "/k"], ["doctor", "--prod"],
+        ["doctor", "--through", "https://ada:sesame@chat.example"],
+    ])
+    func wrongOptionsOfDoctorAreRefused(_ arguments: [String]) {
+        let error = #expect(throws: UsageError.self) { try Command(arguments: arguments) }
+        #expect(error?.description.contains("sesame") == false)
     }
 
     @Test(arguments: [

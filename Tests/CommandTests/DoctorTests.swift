@@ -1,3 +1,4 @@
+import ChatterdTestSupport
 import Foundation
 import Testing
 
@@ -24,7 +25,7 @@ import Testing
 
     @Test func doctorChecksOnlyAWrongConfiguration() async {
         let (status, lines) = await lines(["CHATTERD_LISTEN": "x", "CHATTERD_SHARDS": "0"])
-        #expect(status == 1)
+        #expect(status == 2)
         #expect(lines.count == 2)
         #expect(lines.allSatisfy { $0.hasPrefix("FAIL  configuration: CHATTERD_") })
     }
@@ -35,9 +36,9 @@ import Testing
             "CHATTERD_LISTEN": "127.0.0.1:0", "OLLAMA_URL": "http://127.0.0.1:\(server.port)", "PGHOST": "h",
             "CHATTERD_ECHO": "1",
         ])
-        #expect(status == 1, "the schema is out of date")
+        #expect(status == 2, "the schema is out of date")
         #expect(lines.contains("ok    PostgreSQL: 17.2"))
-        #expect(lines.contains("FAIL  schema: out of date; migrate"))
+        #expect(lines.contains("FAIL  migrations: out of date; migrate"))
         #expect(lines.contains("ok    CHATTERD_LISTEN: 127.0.0.1:0 is free"))
         #expect(lines.contains("ok    model server ollama: http://127.0.0.1:\(server.port) is Ollama 0.9.1"))
         #expect(lines.contains("ok    model server ollama: models: tiny:latest, big:7b"))
@@ -65,6 +66,100 @@ import Testing
         #expect(!lines.joined().contains("sesame"))
     }
 
+    /// An environment without a fault.
+    private static let fine = [
+        "CHATTERD_LISTEN": "127.0.0.1:0", "PGHOST": "h", "CHATTERD_UPSTREAMS": #"[{"name":"parrot","kind":"echo"}]"#,
+    ]
+
+    @Test func worstFindingDecidesAboutTheExitCode() async {
+        for (check, status) in [
+            (Doctor.Check.fine(.database, "17.2"), 0 as Int32), (.doubtful(.clock, "behind", advice: "set it"), 1),
+            (.wrong(.writing, "full", advice: "free space"), 2),
+        ] {
+            var captured = CapturedCommand()
+            captured.databaseChecks = [.fine(.database, "17.2"), check]
+            #expect(await captured.run("doctor", environment: Self.fine) == status)
+            #expect(captured.outputText.contains("\(check)\n"))
+            #expect(await captured.run("doctor", "--json", environment: Self.fine) == status)
+        }
+    }
+
+    @Test func documentHasIdsSeveritiesAndSourcesAndNoSecrets() async throws {
+        var captured = CapturedCommand()
+        captured.databaseChecks = [.doubtful(.clock, "sesame is behind", advice: "tell \"sesame\"")]
+        let file = FileManager.default.temporaryDirectory.appending(path: "doctor-\(UUID())")
+        try "7\n".write(to: file, atomically: true, encoding: .utf8)
+        defer { #expect(throws: Never.self) { try FileManager.default.removeItem(at: file) } }
+        let environment = Self.fine.merging([
+            "DATABASE_URL": "postgresql://app:sesame@h/chat", "CHATTERD_STORE_CONNECTIONS_FILE": file.path,
+            "CHATTERD_ADMIN_TOKEN": "sesame-sesame-sesame",
+        ]) { $1 }
+        #expect(await captured.run("doctor", "--json", environment: environment) == 1)
+        #expect(!captured.outputText.contains("sesame"))
+        let document = try #require(
+            try JSONSerialization.jsonObject(with: Data(captured.outputText.utf8)) as? [String: Any])
+        #expect(document["severity"] as? String == "warning")
+        let checks = try #require(document["checks"] as? [[String: String]])
+        #expect(
+            checks.contains([
+                "id": "listener", "severity": "ok", "subject": "CHATTERD_LISTEN", "finding": "127.0.0.1:0 is free",
+            ]))
+        #expect(
+            checks.contains([
+                "id": "clock", "severity": "warning", "subject": "clock", "finding": "(secret) is behind",
+                "advice": "tell \"(secret)\"",
+            ]), "\(checks)")
+        let settings = try #require(document["settings"] as? [[String: String]])
+        #expect(settings.contains(["name": "CHATTERD_LISTEN", "source": "environment", "value": "127.0.0.1:0"]))
+        #expect(settings.contains(["name": "DATABASE_URL", "source": "environment", "value": "(secret)"]))
+        #expect(settings.contains(["name": "CHATTERD_STORE_CONNECTIONS", "source": "file", "file": file.path]))
+        #expect(
+            settings.contains { $0["name"] == "CHATTERD_SHARDS" && $0["source"] == "default" && $0["value"] != nil })
+    }
+
+    @Test func documentOfAWrongConfigurationHasItsProblems() async throws {
+        let captured = CapturedCommand()
+        #expect(await captured.run("doctor", "--json", environment: ["CHATTERD_SHARDS": "0"]) == 2)
+        let document = try #require(
+            try JSONSerialization.jsonObject(with: Data(captured.outputText.utf8)) as? [String: Any])
+        #expect(document["severity"] as? String == "failure")
+        #expect((document["checks"] as? [[String: String]])?.map { $0["id"] } == ["configuration"])
+    }
+
+    /// The stream of an answer whose words were made in these seconds.
+    private static func stream(_ seconds: [Int], isComplete: Bool = true) -> String {
+        let events = seconds.enumerated().map { index, second in
+            let isLast = isComplete && index == seconds.count - 1
+            return #"data: {"created_at":"2026-11-20T14:28:\#(second).5Z","message":{"content":"x"},"done":\#(isLast)}"#
+        }
+        return "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+            + events.map { $0 + "\n\n" }.joined()
+    }
+
+    @Test(arguments: [
+        (stream([10, 10, 10]), "ok    through URL: 3 events arrive as they are made: the first after "),
+        (
+            stream([10, 11, 14]),
+            "FAIL  through URL: something on the way buffers streams: it holds pieces back for 4.0 s; "
+        ),
+        (stream([10], isComplete: false), "FAIL  through URL: the stream was cut after 1 events; "),
+        (
+            "HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n" + #"{"error":"No such model."}"#,
+            "FAIL  through URL: a prompt gets status 404 in place of a stream: No such model.; offer the built-in model"
+        ),
+        (TinyServer.ok("<html>"), "FAIL  through URL: a prompt gets status 200 in place of a stream; "),
+    ])
+    func streamThroughTheAddressOfClientsIsMeasured(answer: String, line: String) async throws {
+        let server = try TinyServer { $0 == "POST /llmchat HTTP/1.1" ? answer : TinyServer.ok("{}") }
+        let url = "http://127.0.0.1:\(server.port)"
+        var captured = CapturedCommand()
+        captured.databaseChecks = []
+        let status = await captured.run("doctor", "--through", url, environment: Self.fine)
+        #expect(status == (line.hasPrefix("ok") ? 0 : 2))
+        let last = captured.outputText.split(separator: "\n").last ?? ""
+        #expect(last.hasPrefix(line.replacing("URL", with: url)), "\(last)")
+    }
+
     @Test func doctorReportsAServerThatAnswersNoChats() async throws {
         let server = try TinyServer { line in
             switch line {
@@ -81,7 +176,7 @@ import Testing
              {"name":"b","kind":"openai","url":"http://127.0.0.1:\(server.port)"}]
             """
         ])
-        #expect(status == 1)
+        #expect(status == 2)
         for name in ["a", "b"] {
             #expect(
                 lines.contains {
@@ -102,9 +197,20 @@ import Testing
             "CHATTERD_LISTEN": "127.0.0.1:0", "CHATTERD_TLS_LISTEN": "127.0.0.1:0",
             "CHATTERD_TLS_CERT": certificate.path, "CHATTERD_TLS_KEY": key.path,
         ])
-        #expect(status == 1)
+        #expect(status == 2)
         #expect(
             lines.contains { $0.hasPrefix("FAIL  certificate: it expired ") && $0.contains("days ago") }, "\(lines)")
+    }
+
+    @Test func certificatesNeedDaysThatAreLeft() async throws {
+        let certificates = try Certificates()
+        for (name, words) in [("expired", "it expired "), ("server", "it belongs to the key")] {
+            let (_, lines) = await lines([
+                "CHATTERD_LISTEN": "127.0.0.1:0", "CHATTERD_TLS_LISTEN": "127.0.0.1:0",
+                "CHATTERD_TLS_CERT": certificates.certificate(name), "CHATTERD_TLS_KEY": certificates.key(name),
+            ])
+            #expect(lines.contains { $0.contains(" certificate: \(words)") }, "\(lines)")
+        }
     }
 
     /// Valid until 2024-01-02.

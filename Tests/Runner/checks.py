@@ -244,6 +244,10 @@ def backup(run: Run) -> None:
     run.unittest("python3", "backup.test_backup")
 
 
+def doctor(run: Run) -> None:
+    run.unittest("python3", "doctor.test_doctor")
+
+
 def tools(run: Run) -> None:
     run.unittest(run.python("clients"), "tools.test_mcp", "tools.test_hooks", env={"MCP_PYTHON": str(run.python("mcp")), "MCP_1_PYTHON": str(run.python("mcp-1"))})
 
@@ -291,6 +295,7 @@ CHECKS = [
     Check("patroni", "chatterd on a Patroni cluster with deploy/patroni: nodes killed and frozen, switchovers (-- --events 15: more of them)", patroni, needs="build run tests proxies", form="long", time="3", limit=2400, lane="waits"),
     Check("monitoring", "the rules for alerts and the dashboard with a real Prometheus: each alert fires, each query has a value", monitoring, needs="build run tests prometheus", form="long", time="0.5", lane="waits"),
     Check("backup", "a dump and a base backup under load, restored and compared byte for byte", backup, form="long", time="0.5", lane="waits"),
+    Check("doctor", "every fault of the table in docs/operating.md, planted: chatterd doctor names it (root)", doctor, form="long", time="2", lane="waits"),
     Check("tools", "servers of tools of PyPI's packages for the Model Context Protocol", tools, form="long", time="0.5", lane="waits"),
     Check("browser", "EventSource, and pages of other origins, in Chromium", browser, needs="build run tests browser", form="long", time="1", lane="waits"),
     Check("page", "the web page in Chromium; its Markdown against cmark; the app of the tutorial", page, needs=PAGE, form="long", time="3", limit=2400, lane="waits"),

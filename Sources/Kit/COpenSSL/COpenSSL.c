@@ -193,11 +193,20 @@ struct copenssl_context *copenssl_client_context(const char *authorities, char *
 
 void copenssl_context_free(struct copenssl_context *context) { SSL_CTX_free((SSL_CTX *)context); }
 
+/// The second since 1970 (UTC) of a time in a certificate; -1 without one.
+static int64_t second(const ASN1_TIME *time) {
+    struct tm parts;
+    return time && ASN1_TIME_to_tm(time, &parts) == 1 ? timegm(&parts) : -1;
+}
+
+int64_t copenssl_certificate_begin(const struct copenssl_context *context) {
+    const X509 *certificate = SSL_CTX_get0_certificate((const SSL_CTX *)context);
+    return certificate ? second(X509_get0_notBefore(certificate)) : -1;
+}
+
 int64_t copenssl_certificate_end(const struct copenssl_context *context) {
     const X509 *certificate = SSL_CTX_get0_certificate((const SSL_CTX *)context);
-    struct tm end;
-    if (!certificate || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &end) != 1) return -1;
-    return timegm(&end);
+    return certificate ? second(X509_get0_notAfter(certificate)) : -1;
 }
 
 // Sessions

@@ -8,7 +8,7 @@ public enum Command: Sendable, Equatable {
     /// Brings the database's schema up to date.
     case migrate
     /// Checks everything that serving needs, and explains failures.
-    case doctor
+    case doctor(DoctorRequest)
     /// Makes, lists, revokes or replaces keys of apps.
     case keys(KeysRequest)
     /// Lists the tools of the server, or calls one of them.
@@ -41,7 +41,7 @@ public enum Command: Sendable, Equatable {
         case "help": self = .help(try Self.topic(rest))
         case "serve": self = .serve(isDevelopment: try Self.has("--dev", name, rest))
         case "migrate": self = try Self.alone(.migrate, name, rest)
-        case "doctor": self = try Self.alone(.doctor, name, rest)
+        case "doctor": self = .doctor(try DoctorRequest(arguments: rest))
         case "keys": self = .keys(try KeysRequest(arguments: rest))
         case "tools": self = .tools(try ToolsRequest(arguments: rest))
         case "health": self = .health(isReadiness: try Self.has("--ready", name, rest))

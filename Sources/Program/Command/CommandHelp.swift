@@ -9,7 +9,9 @@ enum CommandHelp {
           serve             serve, as the environment says
           serve --dev       serve with a private PostgreSQL under .chatterd/, and the model echo if no other answers
           migrate           bring the database's schema up to date, and end
-          doctor            check everything that serving needs, and say what to do about it
+          doctor            check everything that serving needs, and say what to do about it; options: --json,
+                            --chat (a model of each server answers a few words), and
+                            --through URL [--model NAME] [--key-file PATH] (measure a stream as clients get it)
           keys create --app NAME
                             make a key for an app, and print it; options: --label TEXT, --scopes chat,read,tokens,admin,
                             --models NAME,…, --expires 30d, --requests-per-minute N, --tokens-per-day N,
@@ -29,7 +31,7 @@ enum CommandHelp {
           help variables    list the environment variables
           help limits       list those that bound a size, a count or a time
 
-        Exit codes: 0 done, 1 failed, 2 wrong usage.
+        Exit codes: 0 done, 1 failed, 2 wrong usage; of doctor: 0 ok, 1 warnings only, 2 a failure.
         """
 
     /// The text on a topic.

@@ -18,6 +18,13 @@ struct CommandOptions {
         return arguments.remove(at: index)
     }
 
+    /// Whether an option without a value is given.
+    mutating func flag(_ name: String) -> Bool {
+        let isGiven = arguments.contains(name)
+        arguments.removeAll { $0 == name }
+        return isGiven
+    }
+
     /// The elements of a comma-separated value.
     mutating func list(_ name: String) throws(UsageError) -> [String]? {
         try value(name).map { SettingText.list($0) }

@@ -18,6 +18,8 @@ enum CommandProbe {
     /// Why there is no response.
     struct Failure: Error, Equatable {
         let message: String
+        /// Whether there was a connection.
+        var isConnected = false
     }
 
     /// The default timeout of an exchange. Tests on a busy machine extend it.
@@ -48,8 +50,12 @@ enum CommandProbe {
             if let key {
                 request += "Authorization: Bearer \(key.value)\r\n"
             }
-            try send(Array((request + "\r\n").utf8), to: descriptor, deadline)
-            return .success(try answer(from: descriptor, deadline))
+            do throws(Failure) {
+                try send(Array((request + "\r\n").utf8), to: descriptor, deadline)
+                return .success(try answer(from: descriptor, deadline))
+            } catch {
+                throw Failure(message: error.message, isConnected: true)
+            }
         } catch {
             return .failure(error)
         }

@@ -60,8 +60,9 @@ public struct CommandRunner: Sendable {
                 try configuration(database: isDevelopment ? .privateClusterIfAbsent : .required), isDevelopment)
         case .migrate:
             return await actions.migrate(try configuration(database: .required))
-        case .doctor:
-            return await doctor()
+        case .doctor(let request):
+            return await Doctor(request, environment: environment, checkDatabase: actions.checkDatabase)
+                .run(output).exitCode
         case .keys(let request):
             return await actions.keys(try configuration(database: .privateClusterIfAbsent), request)
         case .tools(let request):
@@ -78,12 +79,6 @@ public struct CommandRunner: Sendable {
 
     private func configuration(database: Configuration.DatabaseNeed) throws(ConfigurationError) -> Configuration {
         try Configuration(environment: environment, database: database)
-    }
-
-    private func doctor() async -> Int32 {
-        let doctor = Doctor(environment: environment, checkDatabase: actions.checkDatabase)
-        let isHealthy = await doctor.examine { output($0.description) }
-        return isHealthy ? Exit.success : Exit.failure
     }
 
     private func health(_ configuration: Configuration, isReadiness: Bool) -> Int32 {

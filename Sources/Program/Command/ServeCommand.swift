@@ -129,6 +129,17 @@ struct ServeCommand: Sendable {
             }
         }
         log.event(.info, "started", .version(Version.current), .count(configuration.server.shards))
+        report(configuration)
+    }
+
+    /// Logs what `chatterd doctor` would find fault with, though the server runs.
+    private func report(_ configuration: Configuration) {
+        Task.detached { [log] in
+            for check in await Doctor.findings(configuration) {
+                log.event(
+                    .warning, "doctor", .subject(Log.Word(check.id)), .detail("\(check.finding); \(check.advice)"))
+            }
+        }
     }
 
     private func startCluster(_ configuration: inout Configuration) throws(ServeFailure) -> DevelopmentCluster? {

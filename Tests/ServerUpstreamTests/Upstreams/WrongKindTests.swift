@@ -61,8 +61,8 @@ import Testing
         let doctor = Doctor(environment: ["CHATTERD_UPSTREAMS": list]) { _ in [] }
         let lines = Lock<[String]>([])
         _ = await CommandProbe.$limit.withValue(.seconds(600)) {
-            await doctor.examine { check in
-                if check.subject == "model server a" { lines.withLock { $0.append(check.description) } }
+            await doctor.run { line in
+                if line.contains(" model server a: ") { lines.withLock { $0.append(line) } }
             }
         }
         return lines.withLock { $0 }

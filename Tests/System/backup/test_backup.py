@@ -90,6 +90,9 @@ class BackupTests(ServerTestCase):
         upstreams = '[{"name": "parrot", "kind": "echo"}]'
         env = {name: value for name, value in cls.server.options["env"].items() if name != "OLLAMA_URL"}
         env |= {"DATABASE_URL": database.conninfo(), "CHATTERD_UPSTREAMS": upstreams}
+        # Until their leases have expired, the processes of the original count, which have other model servers.
+        live = "SELECT id FROM chatterd_processes WHERE expires_at > now()"
+        cls().eventually(lambda: not database.execute(live, DATABASE))
         migrate, doctor = (run_program(env, word) for word in ("migrate", "doctor"))
         return Restored(name, cls.serve(name, database), migrate, doctor)
 

@@ -20,15 +20,26 @@ class Nginx(Program):
         self._program, self._home = program, f"{scratch}/nginx"
         os.makedirs(self._home)
 
-    async def begin(self, ports: list[int]) -> None:
-        """Starts it in front of the processes on these ports."""
-        site = configuration("nginx.conf", servers(ports) | {"listen 80;": f"listen 127.0.0.1:{self.port};"})
+    async def begin(self, ports: list[int], buffers: bool = False) -> None:
+        """Starts it in front of the processes on these ports; with `buffers` it holds back what they stream."""
+        changes = servers(ports) | {"listen 80;": f"listen 127.0.0.1:{self.port};"}
+        if buffers:
+            # nginx passes chunks on as they come, and fills buffers with an answer of HTTP/1.0, which is its default.
+            changes["proxy_http_version 1.1;"] = "proxy_http_version 1.0; proxy_ignore_headers X-Accel-Buffering;"
+        site = configuration("nginx.conf", changes)
         paths = "".join(f"{name}_temp_path {self._home}/{name}; " for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         with open(f"{self._home}/nginx.conf", "w", encoding="utf-8") as file:
             file.write(f"daemon off; worker_processes 2; pid {self._home}/pid; error_log stderr info;\n"
                        + ("user root;\n" if os.geteuid() == 0 else "")
                        + f"events {{ worker_connections 4096; }}\nhttp {{ access_log off; {paths}\n{site}\n}}\n")
         await self.launch([self._program, "-p", self._home, "-c", f"{self._home}/nginx.conf", "-e", "stderr"])
+
+
+    def another(self) -> Nginx:
+        """One on another port."""
+        directory = f"{self._home}-another"
+        os.makedirs(directory)
+        return Nginx(self._program, directory)
 
 
 class HAProxy(Program):

@@ -54,7 +54,8 @@ class SteppedModel(ModelServer):
 def settings(upstream: ModelServer, hand: ModelServer) -> dict[str, str]:
     """The settings of a chatterd with two model servers, which is stopped as in a release."""
     upstreams = [{"name": "script", "kind": "ollama", "url": upstream.url, "models": ["chaos"]},
-                 {"name": "hand", "kind": "ollama", "url": hand.url, "models": ["hand"]}]
+                 {"name": "hand", "kind": "ollama", "url": hand.url, "models": ["hand"]},
+                 {"name": "echo", "kind": "echo"}]
     return LONG | {
         "CHATTERD_UPSTREAMS": json.dumps(upstreams), "CHATTERD_SHUTDOWN_DELAY": f"{DELAY}s", "CHATTERD_SHUTDOWN_LIMIT": "2s",
         "CHATTERD_DISCONNECT_GRACE": "30s", "CHATTERD_BODY_LIMIT": "8MiB"}
@@ -81,6 +82,14 @@ class ProxiedCluster:
             await process.wait_until_ready()
         await self.proxy.begin([process.port for process in self.processes])
         await self.eventually("the proxy reaches chatterd", lambda: self.status("GET", "/readyz", 200))
+
+    async def measured(self, port: int) -> tuple[int, list[str]]:
+        """The exit code of doctor for a stream at a port, and its lines about that."""
+        run = await asyncio.create_subprocess_exec(
+            self._options.program, "doctor", "--through", f"http://127.0.0.1:{port}", stdout=asyncio.subprocess.PIPE,
+            env={"CHATTERD_UPSTREAMS": '[{"name": "parrot", "kind": "echo"}]', "CHATTERD_LISTEN": "127.0.0.1:0", "DATABASE_URL": self.database.conninfo})
+        output, _ = await run.communicate()
+        return run.returncode or 0, [line for line in output.decode().splitlines() if " through " in line]
 
     async def eventually(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
         """Waits for a condition."""

@@ -7,6 +7,7 @@ import json
 
 from harness.machine import TIMEOUT
 from harness.script import answer, whole
+from proxies.programs import Nginx
 from proxies.proxied_cluster import Caller, ProxiedCluster
 
 KEEPALIVE = 15.0
@@ -34,7 +35,7 @@ class ProxyScenarios:
     async def run(self) -> None:
         """Runs all scenarios, one after the other."""
         for scenario in (self.events_come_as_they_are_made, self.leaving_is_noticed, self.silence_is_kept, self.large_bodies_pass,
-                      self.operators_paths_are_hidden, self.rolling_restarts):
+                      self.operators_paths_are_hidden, self.doctor_measures_streams, self.rolling_restarts):
             # A new Event each time keeps the scenarios apart.
             self.cluster.hand.proceed, self.cluster.hand.has_left = asyncio.Event(), asyncio.Event()
             self.cluster.hand.answer = ["second"]
@@ -52,6 +53,19 @@ class ProxyScenarios:
             said.append(json.loads(event.data)["message"]["content"])
             self.cluster.hand.proceed.set()
         self.require(said[0] == "first " and "".join(said) == "first second", f"the events said {said}")
+
+    async def doctor_measures_streams(self) -> None:
+        """doctor finds streams that nginx holds back, and nothing wrong with the configurations in deploy/."""
+        _, lines = await self.cluster.measured(self.cluster.proxy.port)
+        self.require(len(lines) == 1 and lines[0].startswith("ok "), f"doctor says {lines}")
+        if isinstance(self.cluster.proxy, Nginx):
+            buffering = self.cluster.proxy.another()
+            await buffering.begin([process.port for process in self.cluster.processes], buffers=True)
+            try:
+                status, lines = await self.cluster.measured(buffering.port)
+                self.require(status == 2 and "something on the way buffers streams" in lines[0], f"doctor says {lines}")
+            finally:
+                buffering.stop()
 
     async def leaving_is_noticed(self) -> None:
         """A client that disconnects ends the request at the model server, if it has requested that."""

@@ -25,6 +25,8 @@ struct copenssl_context *copenssl_server_context(const char *chain, const char *
 /// A context for clients that trusts the system's roots and those of a PEM file, if any; NULL on failure, as above.
 struct copenssl_context *copenssl_client_context(const char *authorities, char *reason, size_t capacity);
 void copenssl_context_free(struct copenssl_context *context);
+/// The second since 1970 (UTC) from which the certificate of a server's context is valid; -1 without one.
+int64_t copenssl_certificate_begin(const struct copenssl_context *context);
 /// The second since 1970 (UTC) at which the certificate of a server's context expires; -1 without one.
 int64_t copenssl_certificate_end(const struct copenssl_context *context);
 

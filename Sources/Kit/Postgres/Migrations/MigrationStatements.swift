@@ -65,24 +65,34 @@ enum MigrationStatements {
         )
         """
 
-    /// The names and checksums of the applied migrations.
-    static let applied = Statement(
-        "applied_migrations", sql: "SELECT name, checksum FROM chatterd_migrations ORDER BY name"
-    ) { row in (name: row.nextText(), checksum: row.nextText()) }
-
-    /// The SHA-256 of a text, in hexadecimal digits.
-    static func checksum(of sql: String) -> Query<String> { Query(checksumStatement, .bytes(Array(sql.utf8))) }
-
-    private static let checksumStatement = Statement("checksum", .bytes, sql: "SELECT encode(sha256($1), 'hex')") {
-        row in
-        row.nextText()
+    /// The migrations that a database and a program have differently, in the order of their names.
+    static func differences(from migrations: [Migration]) -> Query<MigrationDifference> {
+        Query(differencesStatement, .textArray(migrations.map(\.name)), .textArray(migrations.map(\.sql)))
     }
 
+    private static let differencesStatement = Statement(
+        "migration_differences", .textArray, .textArray,
+        sql: """
+            SELECT coalesce(applied.name, own.name),
+                CASE WHEN own.name IS NULL THEN 'unknown' WHEN applied.name IS NULL THEN 'missing' ELSE 'changed' END
+            FROM chatterd_migrations AS applied FULL JOIN unnest($1, $2) AS own (name, sql) ON own.name = applied.name
+            WHERE applied.checksum IS DISTINCT FROM \(checksum(of: "own.sql"))
+            ORDER BY coalesce(applied.name, own.name) COLLATE "C"
+            """
+    ) { row in
+        MigrationDifference(
+            name: row.nextText(), kind: MigrationDifference.Kind(rawValue: row.nextText()) ?? .unknown)
+    }
+
+    /// The SHA-256 of the SQL of a migration, in hexadecimal digits.
+    private static func checksum(of sql: String) -> String { "encode(sha256(convert_to(\(sql), 'UTF8')), 'hex')" }
+
     /// Records an applied migration.
-    static func record(name: String, checksum: String) -> Query<Void> {
-        Query(recordStatement, .text(name), .text(checksum))
+    static func record(_ migration: Migration) -> Query<Void> {
+        Query(recordStatement, .text(migration.name), .text(migration.sql))
     }
 
     private static let recordStatement = Statement(
-        "record_migration", .text, .text, sql: "INSERT INTO chatterd_migrations (name, checksum) VALUES ($1, $2)")
+        "record_migration", .text, .text,
+        sql: "INSERT INTO chatterd_migrations (name, checksum) VALUES ($1, \(checksum(of: "$2")))")
 }

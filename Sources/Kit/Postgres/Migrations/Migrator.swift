@@ -139,9 +139,10 @@ public struct Migrator: Sendable {
     /// The transaction begins with the lock, so it sees what another migrator has applied meanwhile.
     private func applyNext(_ connection: BlockingConnection, timeout: Duration) throws(PostgresError) -> Migration? {
         try inTransaction(connection, timeout: timeout) { () throws(PostgresError) -> Migration? in
-            let applied = try appliedMigrations(connection)
-            try check(applied, connection)
-            let next = migrations.first { applied[$0.name] == nil }
+            let differences = try differences(connection)
+            try Self.check(differences)
+            let missing = differences.names(.missing)
+            let next = migrations.first { missing.contains($0.name) }
             if let next {
                 try apply(next, connection)
             }
@@ -196,19 +197,23 @@ public struct Migrator: Sendable {
         try connection.run(MigrationStatements.setLockTimeout(milliseconds: Self.lockWait))
     }
 
-    /// The checksums of the applied migrations, by name. Creates the table at the first start.
-    private func appliedMigrations(_ connection: BlockingConnection) throws(PostgresError) -> [String: String] {
+    /// The query for how a database with a table of applied migrations differs from those of a program: `run` refuses one with unknown or
+    /// changed ones.
+    public static func differences(from migrations: [Migration]) -> Query<MigrationDifference> {
+        MigrationStatements.differences(from: migrations)
+    }
+
+    /// How the database differs from the program. Creates the table at the first start.
+    private func differences(_ connection: BlockingConnection) throws(PostgresError) -> [MigrationDifference] {
         if try connection.run(Query(MigrationStatements.tableExists)).first != true {
             try connection.execute(MigrationStatements.createTable)
         }
-        let applied = try connection.run(Query(MigrationStatements.applied))
-        return Dictionary(applied.map { ($0.name, $0.checksum) }, uniquingKeysWith: { first, _ in first })
+        return Array(try connection.run(Self.differences(from: migrations)))
     }
 
     /// Throws if the database has unknown or changed migrations.
-    private func check(_ applied: [String: String], _ connection: BlockingConnection) throws(PostgresError) {
-        let known = Set(migrations.map(\.name))
-        let unknown = applied.keys.filter { !known.contains($0) }.sorted()
+    private static func check(_ differences: [MigrationDifference]) throws(PostgresError) {
+        let unknown = differences.names(.unknown)
         guard unknown.isEmpty else {
             throw PostgresError(
                 .databaseTooNew,
@@ -217,32 +222,23 @@ public struct Migrator: Sendable {
                 start a newer chatterd, or use another database
                 """)
         }
-        for migration in migrations {
-            guard let recorded = applied[migration.name] else { continue }
-            guard try checksum(of: migration, connection) == recorded else {
-                throw PostgresError(
-                    .migrationChanged,
-                    """
-                    migration \(migration.name) was changed after it was applied to this database; \
-                    restore its text and put the change into a new migration
-                    """)
-            }
+        if let changed = differences.names(.changed).first {
+            throw PostgresError(
+                .migrationChanged,
+                """
+                migration \(changed) was changed after it was applied to this database; \
+                restore its text and put the change into a new migration
+                """)
         }
     }
 
-    /// The SHA-256 in hexadecimal digits; the server computes it.
-    private func checksum(of migration: Migration, _ connection: BlockingConnection) throws(PostgresError) -> String {
-        try connection.run(MigrationStatements.checksum(of: migration.sql)).first ?? ""
-    }
-
     private func apply(_ migration: Migration, _ connection: BlockingConnection) throws(PostgresError) {
-        let checksum = try checksum(of: migration, connection)
         do throws(PostgresError) {
             try connection.execute(migration.sql)
             guard connection.isInTransaction else {
                 throw PostgresError(.other, "it ends its own transaction: leave out BEGIN, COMMIT and ROLLBACK")
             }
-            try connection.run(MigrationStatements.record(name: migration.name, checksum: checksum))
+            try connection.run(MigrationStatements.record(migration))
         } catch {
             throw PostgresError(
                 error.code, "migration \(migration.name): \(error.message)", sqlState: error.sqlState,

@@ -28,6 +28,12 @@ public final class TLSContext: @unchecked Sendable {
         }
     }
 
+    /// The second since 1970 (UTC) from which the certificate of a server is valid; `nil` without one.
+    public var certificateBegin: Int64? {
+        let begin = copenssl_certificate_begin(pointer)
+        return begin < 0 ? nil : begin
+    }
+
     /// The second since 1970 (UTC) at which the certificate of a server expires; `nil` without one.
     public var certificateEnd: Int64? {
         let end = copenssl_certificate_end(pointer)

@@ -1,58 +1,70 @@
 import ChatterdConfiguration
-import ChatterdCryptography
 import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdServer
 import ChatterdSockets
+import Glibc
 
-/// The doctor's check of the database: reachable, new enough, writable, migrated.
+/// The doctor's check of the database: reachable, new enough, writable, migrated, with enough connections and the right owners.
 struct DatabaseCheck: Sendable {
-    private static let state = Statement(
-        "doctor",
-        sql: """
-            SELECT current_setting('server_version'), current_setting('server_version_num')::int8,
-                pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
-                to_regclass('chatterd_migrations') IS NOT NULL,
-                coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
-                least(
-                    current_setting('max_connections')::int8 - current_setting('superuser_reserved_connections')::int8,
-                    (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
-                    (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database()))
-            """
-    ) { row in
-        State(
-            version: row.nextText(), versionNumber: row.nextInt(), isReadOnly: row.nextBool(),
-            hasMigrations: row.nextBool(), mayCreate: row.nextBool(), connections: row.nextInt())
-    }
-    private static let applied = Statement(
-        "doctor_migrations", sql: "SELECT name, checksum FROM chatterd_migrations ORDER BY name"
-    ) { row in
-        (name: row.nextText(), checksum: row.nextText())
-    }
-
-    private struct State {
-        let version: String
-        /// As `140005` for version 14.5.
-        let versionNumber: Int
-        let isReadOnly: Bool
-        /// Whether the table of applied migrations exists.
-        let hasMigrations: Bool
-        /// Whether the role may create tables.
-        let mayCreate: Bool
-        /// The number of connections that the server allows the role in this database.
-        let connections: Int
-    }
-
+    /// The oldest version of PostgreSQL, as `server_version_num` has it.
     private static let oldestVersion = 140_000
+    /// The difference of the clocks from which on times in logs and dates of certificates mislead.
+    private static let longestDifference: Int64 = 5
 
     private let configuration: Configuration
+    /// The clock of this machine, in microseconds since 1970.
+    private let now: @Sendable () -> Int64
 
-    init(_ configuration: Configuration) {
+    init(_ configuration: Configuration, now: @escaping @Sendable () -> Int64 = Self.systemClock) {
         self.configuration = configuration
+        self.now = now
     }
 
+    @Sendable static func systemClock() -> Int64 {
+        var time = timespec()
+        clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec) / 1_000
+    }
+
+    /// All checks.
     func run() async -> [Doctor.Check] {
+        await withPool { pool in
+            await checks(.database, pool) { state, pool in
+                var checks = [version(state)]
+                checks += await one(.clock, pool, clock)
+                checks += await one(.tables, pool, Self.tables)
+                let differences = await migrations(state, pool)
+                checks += await one(.connections, pool) { pool throws(PostgresError) in
+                    try await connections(state, pool)
+                }
+                checks.append(differences.check)
+                checks += await writing(state, pool, isComplete: differences.areNone)
+                guard differences.areNone else { return checks }
+                checks += await one(.modelList, pool, modelList)
+                return checks + (await privileges(pool))
+            }
+        }
+    }
+
+    /// The findings with which a server runs.
+    func findings() async -> [Doctor.Check] {
+        await withPool { pool in
+            await checks(.database, pool) { state, pool in
+                var checks = await one(.clock, pool, clock)
+                checks += await one(.connections, pool) { pool throws(PostgresError) in
+                    try await connections(state, pool)
+                }
+                return checks + (await privileges(pool))
+            }
+        }
+    }
+
+    // MARK: - Frames
+
+    /// Runs checks with a connection of their own.
+    private func withPool(_ body: @escaping @Sendable (PostgresPool) async -> [Doctor.Check]) async -> [Doctor.Check] {
         do {
             let shard = try Shard(index: 0)
             var store = PostgresConfiguration(target: try ConnectionTarget(configuration.store.database))
@@ -61,24 +73,208 @@ struct DatabaseCheck: Sendable {
             store.timeLimit = configuration.store.timeout
             return await Task(executorPreference: shard) {
                 let pool = PostgresPool(store, on: shard)
-                let checks = await check(pool)
+                let checks = await body(pool)
                 await pool.shutDown()
                 return checks
             }.value
         } catch {
-            return [.wrong("PostgreSQL", "\(error)", advice: "correct DATABASE_URL")]
+            return [.wrong(.database, "\(error)", advice: "correct DATABASE_URL")]
         }
     }
 
-    /// Whether row-level security isolates owners from each other, behind the checks of the server.
-    private static func isolation(_ pool: PostgresPool) async throws(PostgresError) -> Doctor.Check {
-        guard try await pool.run(MemberRole.isUsableQuery).first == true else {
-            return .wrong(
-                "isolation",
-                "the database role may not use the role chatterd_member: only the server itself keeps owners apart",
-                advice: "as a superuser: \(MemberRole.advice), then `chatterd migrate`")
+    /// Runs checks of a database that answers.
+    private func checks(
+        _ id: Doctor.ID, _ pool: PostgresPool,
+        _ body: (DatabaseState, PostgresPool) async -> [Doctor.Check]
+    ) async -> [Doctor.Check] {
+        do throws(PostgresError) {
+            guard let state = try await pool.run(DatabaseState.query).first else { return [] }
+            return await body(state, pool)
+        } catch {
+            return [.wrong(id, "\(error)", advice: error.advice)]
         }
-        return .fine("isolation", "row-level security keeps owners apart")
+    }
+
+    /// Runs a check whose failure leaves the others to be done.
+    private func one(
+        _ id: Doctor.ID, _ pool: PostgresPool,
+        _ body: (PostgresPool) async throws(PostgresError) -> [Doctor.Check]
+    ) async -> [Doctor.Check] {
+        do throws(PostgresError) {
+            return try await body(pool)
+        } catch {
+            return [.wrong(id, "\(error)", advice: error.advice)]
+        }
+    }
+
+    // MARK: - Checks
+
+    private func version(_ state: DatabaseState) -> Doctor.Check {
+        guard state.versionNumber >= Self.oldestVersion else {
+            return .wrong(.database, "version \(state.version)", advice: "version 14 or newer is needed")
+        }
+        return .fine(.database, "version \(state.version) answers")
+    }
+
+    /// Whether this machine's clock agrees with the database's, which decides about keys, tokens and leases.
+    private func clock(_ pool: PostgresPool) async throws(PostgresError) -> [Doctor.Check] {
+        let before = now()
+        guard let database = try await pool.run(DatabaseState.clock).first else { return [] }
+        let after = now()
+        // The database has read its clock in between.
+        let microseconds = database < before ? before - database : min(0, after - database)
+        let seconds = (microseconds + microseconds.signum() * 500_000) / 1_000_000
+        guard abs(seconds) > Self.longestDifference else {
+            return [.fine(.clock, "this machine's agrees with the database's")]
+        }
+        return [
+            .doubtful(
+                .clock, "this machine's is \(abs(seconds)) s \(seconds > 0 ? "ahead of" : "behind") the database's",
+                advice: """
+                    set both with NTP: the database's clock ends keys and tokens, this one dates the log and checks certificates
+                    """)
+        ]
+    }
+
+    /// Whether the tables belong to the role.
+    private static func tables(_ pool: PostgresPool) async throws(PostgresError) -> [Doctor.Check] {
+        let foreign = Array(try await pool.run(DatabaseState.foreignTables))
+        guard let first = foreign.first else { return [] }
+        let more = foreign.count > 1 ? " and \(foreign.count - 1) more" : ""
+        return [
+            .wrong(
+                .tables, "\(first.name)\(more) belong to the role \(first.owner), not to \(first.role)",
+                advice: """
+                    name the role \(first.owner) in DATABASE_URL, or as a superuser: GRANT \(first.owner) TO \(first.role)
+                    """)
+        ]
+    }
+
+    /// Whether all processes get the connections that they are configured for.
+    private func connections(
+        _ state: DatabaseState, _ pool: PostgresPool
+    ) async throws(PostgresError) -> [Doctor.Check] {
+        let each = configuration.store.connections * configuration.server.shards + ProcessKeeper.connections
+        let running = state.hasProcesses ? try await pool.run(DatabaseState.processes).first ?? 0 : 0
+        let processes = max(1, running)
+        let wanted = each * processes
+        let subject = processes == 1 ? "a process opens" : "\(processes) processes open"
+        let text = "\(subject) up to \(wanted) of \(state.connections) connections"
+        guard wanted <= state.connections else {
+            return [
+                .wrong(
+                    .connections, text,
+                    advice: """
+                        raise max_connections or the limit of the role, or lower CHATTERD_STORE_CONNECTIONS or CHATTERD_SHARDS
+                        """)
+            ]
+        }
+        return [.fine(.connections, "\(text): enough for \(state.connections / each) processes")]
+    }
+
+    /// Compares the applied migrations with those of this program, as `serve` does.
+    private func migrations(
+        _ state: DatabaseState, _ pool: PostgresPool
+    ) async -> (check: Doctor.Check, areNone: Bool) {
+        let known = Migration.embedded
+        var missing = known.map(\.name)
+        if state.hasMigrations {
+            let differences: [MigrationDifference]
+            do throws(PostgresError) {
+                differences = Array(try await pool.run(Migrator.differences(from: known)))
+            } catch {
+                return (.wrong(.migrations, "\(error)", advice: error.advice), false)
+            }
+            if let check = Self.refusal(differences) { return (check, false) }
+            missing = differences.names(.missing)
+        }
+        if let first = missing.first, known.contains(where: { $0.name > first && !missing.contains($0.name) }) {
+            return (
+                .wrong(
+                    .migrations, "\(missing.joined(separator: ", ")) not applied, though later ones are",
+                    advice: """
+                        put the rows back into chatterd_migrations, or restore a backup: `serve` would apply them again
+                        """), false
+            )
+        }
+        guard missing.isEmpty else {
+            let advice =
+                state.mayCreate
+                ? "run `chatterd migrate`; `chatterd serve` does it too"
+                : "as the owner of the schema: GRANT CREATE ON SCHEMA \(state.schema) TO \(state.role), then `chatterd migrate`"
+            return (
+                .wrong(.migrations, "\(missing.joined(separator: ", ")) not applied", advice: advice), false
+            )
+        }
+        return (.fine(.migrations, "all \(known.count) are applied"), true)
+    }
+
+    /// What `serve` refuses.
+    private static func refusal(_ differences: [MigrationDifference]) -> Doctor.Check? {
+        let (unknown, changed) = (differences.names(.unknown), differences.names(.changed))
+        if !unknown.isEmpty {
+            return .wrong(
+                .migrations, "the database is newer than this program: it has \(unknown.joined(separator: ", "))",
+                advice: "start a newer chatterd, or use another database")
+        }
+        guard !changed.isEmpty else { return nil }
+        return .wrong(
+            .migrations, "\(changed.joined(separator: ", ")) was changed after it was applied",
+            advice: "use the program that has applied it, or a database of its own")
+    }
+
+    /// Whether the database stores something.
+    private func writing(
+        _ state: DatabaseState, _ pool: PostgresPool, isComplete: Bool
+    ) async -> [Doctor.Check] {
+        guard !state.isReadOnly else {
+            return [.wrong(.writing, "the database takes no writes", advice: PostgresError.adviceForReadOnly)]
+        }
+        return await one(.writing, pool) { pool throws(PostgresError) in
+            var random = SystemRandomNumberGenerator()
+            if isComplete {
+                try await StoreProbe.store(in: pool, as: ReplyID(using: &random))
+            } else if state.mayCreate {
+                try await StoreProbe.storeInNewTable(pool)
+            } else {
+                // There is no table to write to: the check of migrations says so.
+                return []
+            }
+            return [.fine(.writing, "the database takes writes, and has room")]
+        }
+    }
+
+    /// Whether the running processes have the model servers of this environment.
+    private func modelList(_ pool: PostgresPool) async throws(PostgresError) -> [Doctor.Check] {
+        guard try await pool.run(DatabaseState.processes).first ?? 0 > 0 else { return [] }
+        let names = UpstreamListDifference.names(
+            configuration.upstreams, in: try await pool.run(UpstreamStatements.list))
+        guard !names.isEmpty else { return [] }
+        return [
+            .doubtful(
+                .modelList,
+                "processes run that were started with other model servers than this environment has: \(names.joined(separator: ", "))",
+                advice: "give all processes the same CHATTERD_UPSTREAMS: the one that starts last decides for all")
+        ]
+    }
+
+    /// The rights in the database: whether it isolates owners, and whether other roles may run or replace functions.
+    private func privileges(_ pool: PostgresPool) async -> [Doctor.Check] {
+        let isolation = await one(.isolation, pool, Self.isolation)
+        return isolation + (await one(.functions, pool, Self.functions))
+    }
+
+    /// Whether row-level security isolates owners from each other, behind the checks of the server.
+    private static func isolation(_ pool: PostgresPool) async throws(PostgresError) -> [Doctor.Check] {
+        guard try await pool.run(MemberRole.isUsableQuery).first == true else {
+            return [
+                .wrong(
+                    .isolation,
+                    "the database role may not use the role chatterd_member: only the server itself keeps owners apart",
+                    advice: "as a superuser: \(MemberRole.advice), then `chatterd migrate`")
+            ]
+        }
+        return [.fine(.isolation, "row-level security keeps owners apart")]
     }
 
     /// Whether other roles of the database are kept from running code as the role of chatterd.
@@ -86,120 +282,20 @@ struct DatabaseCheck: Sendable {
         let open = Array(try await pool.run(FunctionPrivileges.unprotected))
         var checks: [Doctor.Check] = []
         if open.isEmpty {
-            checks.append(.fine("functions", "other roles of the database may not execute those of chatterd"))
+            checks.append(.fine(.functions, "other roles of the database may not execute those of chatterd"))
         } else {
             checks.append(
                 .wrong(
-                    "functions",
+                    .functions,
                     "any role that can connect may execute \(open.joined(separator: ", ")), or change what they do",
                     advice: "run `chatterd migrate` as the role that owns them"))
         }
         if let schema = try await pool.run(FunctionPrivileges.openSchema).first {
             checks.append(
                 .wrong(
-                    "schema", "any role that can connect may create functions in the schema \(schema)",
+                    .schema, "any role that can connect may create functions in the schema \(schema)",
                     advice: "as its owner: REVOKE CREATE ON SCHEMA \(schema) FROM PUBLIC"))
         }
         return checks
-    }
-
-    private func check(_ pool: PostgresPool) async -> [Doctor.Check] {
-        do throws(PostgresError) {
-            guard let state = try await pool.run(Query(Self.state)).first else { return [] }
-            var checks: [Doctor.Check] = []
-            if state.versionNumber >= Self.oldestVersion {
-                checks.append(.fine("PostgreSQL", "version \(state.version) answers"))
-            } else {
-                checks.append(
-                    .wrong("PostgreSQL", "version \(state.version)", advice: "version 14 or newer is needed"))
-            }
-            checks.append(connections(state))
-            let present = state.hasMigrations ? Array(try await pool.run(Query(Self.applied))) : []
-            let (migrations, areComplete) = Self.migrations(present, state)
-            checks.append(await Self.writing(pool, state, areComplete: areComplete))
-            checks.append(migrations)
-            if areComplete {
-                checks.append(try await Self.isolation(pool))
-                checks += try await Self.functions(pool)
-            }
-            return checks
-        } catch {
-            return [.wrong("PostgreSQL", "\(error)", advice: "is it running, and is DATABASE_URL right?")]
-        }
-    }
-
-    /// Whether a process gets the connections that it is configured for.
-    private func connections(_ state: State) -> Doctor.Check {
-        let wanted = configuration.store.connections * configuration.server.shards + ProcessKeeper.connections
-        let text = "a process opens up to \(wanted) of \(state.connections) connections"
-        guard wanted <= state.connections else {
-            return .wrong(
-                "connections", text,
-                advice:
-                    "raise max_connections or the limit of the role, or lower CHATTERD_STORE_CONNECTIONS or CHATTERD_SHARDS"
-            )
-        }
-        return .fine("connections", "\(text): enough for \(state.connections / max(1, wanted)) processes")
-    }
-
-    /// Whether the database stores something.
-    private static func writing(_ pool: PostgresPool, _ state: State, areComplete: Bool) async -> Doctor.Check {
-        guard !state.isReadOnly else {
-            return .wrong("writing", "the database takes no writes", advice: "connect to the primary")
-        }
-        guard areComplete else { return .fine("writing", "the database takes writes") }
-        var random = SystemRandomNumberGenerator()
-        do throws(PostgresError) {
-            try await StoreProbe.store(in: pool, as: ReplyID(using: &random))
-            return .fine("writing", "the database takes writes, and has room")
-        } catch {
-            return .wrong("writing", "\(error)", advice: "see the log of PostgreSQL: is its disk full?")
-        }
-    }
-
-    /// Compares the applied migrations with those of this program, as `serve` does. Also returns whether the database has exactly these.
-    private static func migrations(
-        _ present: [(name: String, checksum: String)], _ state: State
-    ) -> (Doctor.Check, areComplete: Bool) {
-        let known = Migration.embedded
-        let names = Set(present.map(\.name))
-        let unknown = names.subtracting(known.map(\.name)).sorted()
-        guard unknown.isEmpty else {
-            return (
-                .wrong(
-                    "migrations", "the database is newer than this program: it has \(unknown.joined(separator: ", "))",
-                    advice: "start a newer chatterd, or use another database"), false
-            )
-        }
-        let checksums = Dictionary(present.map { ($0.name, $0.checksum) }) { first, _ in first }
-        let changed = known.filter { migration in
-            checksums[migration.name].map { $0 != Self.digest(of: migration.sql) } ?? false
-        }
-        guard changed.isEmpty else {
-            return (
-                .wrong(
-                    "migrations", "\(changed.map(\.name).joined(separator: ", ")) was changed after it was applied",
-                    advice: "use the program that has applied it, or a database of its own"), false
-            )
-        }
-        let missing = known.map(\.name).filter { !names.contains($0) }
-        guard missing.isEmpty else {
-            return (
-                .wrong(
-                    "migrations", "\(missing.joined(separator: ", ")) not applied",
-                    advice: state.mayCreate
-                        ? "run `chatterd migrate`; `chatterd serve` does it too"
-                        : "as the owner of the schema: GRANT CREATE ON SCHEMA … TO the role, then `chatterd migrate`"),
-                false
-            )
-        }
-        return (.fine("migrations", "all \(known.count) are applied"), true)
-    }
-
-    /// The SHA-256 of a text, in hexadecimal digits.
-    private static func digest(of text: String) -> String {
-        SHA256Digest(of: Array(text.utf8).span).bytes.map { byte in
-            String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
-        }.joined()
     }
 }

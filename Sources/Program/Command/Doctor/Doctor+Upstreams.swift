@@ -11,34 +11,46 @@ import ChatterdSockets
 
 extension Doctor {
     /// Checks that a model server answers, and has the models that it is asked for.
-    static func upstream(_ upstream: UpstreamDescription, keys: UpstreamKeys) async -> [Check] {
+    ///
+    /// - Parameter asksModels: whether a model answers a short chat too.
+    static func upstream(_ upstream: UpstreamDescription, keys: UpstreamKeys, asksModels: Bool) async -> [Check] {
         let subject = "model server \(upstream.name)"
         guard upstream.kind != .echo else {
-            return [.fine(subject, "built in")]
+            return [.fine(.modelServer, of: subject, "built in")]
         }
         let prepared: ResolvedUpstream
         do throws(UpstreamKeys.Problem) {
             prepared = try ResolvedUpstream(upstream, keys: keys)
         } catch {
-            return [.wrong(subject, error.message, advice: "set it right, or take it out of CHATTERD_UPSTREAMS")]
+            return [
+                .wrong(
+                    .modelServer, of: subject, error.message,
+                    advice: "set it right, or take it out of CHATTERD_UPSTREAMS")
+            ]
         }
         // The configuration has accepted this URL.
         guard let given = try? UpstreamURL(parsing: upstream.url), let origin = prepared.origin else { return [] }
         let url = UpstreamURL(isSecure: given.isSecure, address: given.address, path: origin.basePath)
+        let checks = await survey(subject, url, upstream, prepared)
+        guard asksModels, !checks.contains(where: { $0.severity == .failure }) else { return checks }
+        return checks + (await chats(subject, prepared))
+    }
+
+    private static func survey(
+        _ subject: String, _ url: UpstreamURL, _ upstream: UpstreamDescription, _ prepared: ResolvedUpstream
+    ) async -> [Check] {
         // An Ollama without TLS is asked for its version too.
-        if upstream.kind == .ollama, !url.isSecure {
-            switch ollama(subject, url, upstream, key: prepared.key) {
-            case .isOllama(let checks):
-                let endpoint = await endpoint(of: prepared)
-                return checks + (endpoint.isRight && endpoint.answersChats ? [] : [noChats(subject, url, endpoint)])
-            case .isNot(let finding):
-                let advice = await endpoint(of: prepared, isListed: false).correction ?? "check host, port and path"
-                return [.wrong(subject, finding, advice: advice)]
-            case .cannotTell(let check):
-                return [check]
-            }
+        guard upstream.kind == .ollama, !url.isSecure else { return [await survey(subject, url, prepared)] }
+        switch ollama(subject, url, upstream, key: prepared.key) {
+        case .isOllama(let checks):
+            let endpoint = await endpoint(of: prepared)
+            return checks + (endpoint.isRight && endpoint.answersChats ? [] : [noChats(subject, url, endpoint)])
+        case .isNot(let finding):
+            let advice = await endpoint(of: prepared, isListed: false).correction ?? "check host, port and path"
+            return [.wrong(.modelServer, of: subject, finding, advice: advice)]
+        case .cannotTell(let check):
+            return [check]
         }
-        return [await survey(subject, url, prepared)]
     }
 
     /// The result of the check of the chat endpoint that the description names.
@@ -93,11 +105,12 @@ extension Doctor {
     private static func noChats(_ subject: String, _ url: UpstreamURL, _ endpoint: Endpoint) -> Check {
         guard endpoint.answersChats else {
             return .wrong(
-                subject, "\(url) lists its models, but does not answer a chat within \(CommandProbe.limit)",
+                .modelServer, of: subject,
+                "\(url) lists its models, but does not answer a chat within \(CommandProbe.limit)",
                 advice: "see its own log: is it loading a model, or overloaded?")
         }
         return .wrong(
-            subject, "\(url) lists its models, but accepts no chats at the path of its kind",
+            .modelServer, of: subject, "\(url) lists its models, but accepts no chats at the path of its kind",
             advice: endpoint.correction ?? "check its kind and its path")
     }
 
@@ -106,18 +119,28 @@ extension Doctor {
         switch endpoint.models ?? .success([]) {
         case .failure(let error):
             return .wrong(
-                subject, "\(url) does not list its models: \(error.message) (\(error.description))",
-                advice: endpoint.correction ?? "check host, port, path and key")
+                .modelServer, of: subject, "\(url) does not list its models: \(error.message) (\(error.description))",
+                advice: endpoint.correction ?? advice(for: error))
         case .success where !endpoint.isRight || !endpoint.answersChats:
             return noChats(subject, url, endpoint)
         case .success(let models):
             let missing = prepared.description.models.filter { name in !models.contains { $0.name == name } }
             guard missing.isEmpty || models.isEmpty else {
                 return .wrong(
-                    subject, "it lacks \(missing.joined(separator: ", "))",
+                    .modelServer, of: subject, "it lacks \(missing.joined(separator: ", "))",
                     advice: "correct its models in CHATTERD_UPSTREAMS, or have it serve them")
             }
-            return .fine(subject, "\(url) has \(shown(models.map(\.name)))")
+            return .fine(.modelServer, of: subject, "\(url) has \(shown(models.map(\.name)))")
+        }
+    }
+
+    private static func advice(for error: ModelError) -> String {
+        switch error.code {
+        case .unauthorized: "correct its key in CHATTERD_UPSTREAMS (key, key_env or key_file)"
+        case .firstByteTimeout, .silenceTimeout, .totalTimeout: "see its own log: does it hang, or is it overloaded?"
+        case .unavailable where error.detail.contains("certificate"):
+            "replace its certificate, or name its authorities in ca_file"
+        default: "check host, port, path and key"
         }
     }
 
@@ -145,14 +168,14 @@ extension Doctor {
         case .success(let answer) where answer.status == 401 || answer.status == 403:
             return .cannotTell(
                 .wrong(
-                    subject, "\(url) refuses us with status \(answer.status)",
+                    .modelServer, of: subject, "\(url) refuses us with status \(answer.status)",
                     advice: "give its key in CHATTERD_UPSTREAMS"))
         case .success(let answer):
             guard answer.status == 200, let version = JSONStrings.member("version", of: answer.body) else {
                 return .isNot("\(url) does not answer as an Ollama does (status \(answer.status))")
             }
             return .isOllama([
-                .fine(subject, "\(url) is Ollama \(SettingText.excerpt(version))"),
+                .fine(.modelServer, of: subject, "\(url) is Ollama \(SettingText.excerpt(version))"),
                 models(subject, url, upstream, key: key),
             ])
         }
@@ -165,24 +188,30 @@ extension Doctor {
             case .success(let answer) = CommandProbe.get(url.path + "/api/tags", from: url.address, key: key),
             answer.status == 200, let present = JSONStrings.members("name", inListOf: "models", of: answer.body)
         else {
-            return .wrong(subject, "\(url) does not list its models", advice: "see its own log")
+            return .wrong(.modelServer, of: subject, "\(url) does not list its models", advice: "see its own log")
         }
         guard !present.isEmpty else {
-            return .wrong(subject, "it has no models", advice: "fetch one there, for example: ollama pull tinyllama")
+            return .wrong(
+                .modelServer, of: subject, "it has no models",
+                advice: "fetch one there, for example: ollama pull tinyllama")
         }
         // Ollama takes a name without a tag as the one tagged latest.
         let missing = upstream.models.filter { !present.contains($0) && !present.contains("\($0):latest") }
         guard missing.isEmpty else {
             return .wrong(
-                subject, "it lacks \(missing.joined(separator: ", "))",
+                .modelServer, of: subject, "it lacks \(missing.joined(separator: ", "))",
                 advice: "fetch there: ollama pull \(missing.joined(separator: ", "))")
         }
-        return .fine(subject, shown(present))
+        return .fine(.modelServer, of: subject, shown(present))
     }
 
     private static func unreachable(_ subject: String, _ url: UpstreamURL, _ failure: CommandProbe.Failure) -> Check {
-        .wrong(
-            subject, "no server answers at \(url): \(failure.message)",
-            advice: "start it, or correct OLLAMA_URL or CHATTERD_UPSTREAMS")
+        failure.isConnected
+            ? .wrong(
+                .modelServer, of: subject, "\(url) accepts connections, but does not answer: \(failure.message)",
+                advice: "see its own log: does it hang, or is it overloaded?")
+            : .wrong(
+                .modelServer, of: subject, "no server answers at \(url): \(failure.message)",
+                advice: "start it, or correct OLLAMA_URL or CHATTERD_UPSTREAMS")
     }
 }

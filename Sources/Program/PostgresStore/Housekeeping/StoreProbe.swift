@@ -20,16 +20,38 @@ public enum StoreProbe {
         }
     }
 
-    /// Stores something that needs space, and removes it.
+    /// Stores something that needs space, and removes it: in a new table, unless the role may not make one, and in an old one.
     ///
     /// - Parameter name: one that no other probe has.
     public static func store(in pool: PostgresPool, as name: ReplyID) async throws(PostgresError) {
+        do throws(PostgresError) {
+            try await storeInNewTable(pool)
+        } catch  where error.code == .insufficientPrivilege {
+            // The old one has to do.
+        }
         var transaction = Transaction()
         transaction.add(Query(store, .uuid(name), .int8(size)))
         transaction.add(Query(remove, .uuid(name)))
         _ = try await pool.run(transaction)
     }
 
+    /// Makes a table with something in it, and removes it: removed rows leave space in old tables where the disk has none.
+    public static func storeInNewTable(_ pool: PostgresPool) async throws(PostgresError) {
+        _ = try await pool.run(Query(storeInNewTable))
+    }
+
+    private static let storeInNewTable = Statement(
+        "probe_table",
+        sql: """
+            DO $$
+            BEGIN
+                CREATE TABLE chatterd_probe (content text);
+                ALTER TABLE chatterd_probe ALTER content SET STORAGE EXTERNAL;
+                INSERT INTO chatterd_probe VALUES (repeat('x', \(size)));
+                DROP TABLE chatterd_probe;
+            END
+            $$
+            """)
     private static let store = Statement(
         "probe_store", .uuid, .int8,
         sql: """

@@ -6,16 +6,18 @@ import ChatterdRelay
 import ChatterdSockets
 
 /// A test of a model server: it lists its models, and one of them writes the first words of an answer. Confined to its shard.
-final class UpstreamProbe {
+public final class UpstreamProbe {
     /// The result of the test.
-    struct Outcome: Sendable {
+    public struct Outcome: Sendable {
         var models: [ModelDescription] = []
         /// The model that was asked.
-        var model: String?
+        public var model: String?
         /// The first words of its answer.
         var reply: String?
+        /// The time from the request to the first words; `nil` for an answer without text.
+        public var firstWords: Duration?
         /// The problem that was found, as sentences for the administrator.
-        var problem: String?
+        public var problem: String?
     }
 
     /// Timeout of the answer. The server may have to load the model.
@@ -23,13 +25,26 @@ final class UpstreamProbe {
 
     /// The first words of the answer, spoken or thought.
     private var text = ByteBuffer()
+    private var firstWordsAt: Instant?
+    private let shard: Shard
+    /// Whether the test waits for the end of the answer, and does not cancel it.
+    private let waitsForEnd: Bool
     private var generation: (any Generation)?
     private var continuation: CheckedContinuation<ModelError?, Never>?
 
+    private init(on shard: Shard, waitsForEnd: Bool) {
+        self.shard = shard
+        self.waitsForEnd = waitsForEnd
+    }
+
     /// Tests a model server. Call it on the shard.
     ///
-    /// - Parameter model: the model to ask; `nil` for the first one that the description or else the server lists.
-    static func run(_ upstream: Upstream, model: String?, on shard: Shard) async -> Outcome {
+    /// - Parameters:
+    ///   - model: the model to ask; `nil` for the first one that the description or else the server lists.
+    ///   - toTheEnd: whether the answer, which is short, must have an end.
+    public static func run(
+        _ upstream: Upstream, model: String?, toTheEnd: Bool = false, on shard: Shard
+    ) async -> Outcome {
         var outcome = Outcome()
         switch await ModelListCache.listing(of: upstream).models {
         case .success(let models): outcome.models = models
@@ -42,9 +57,11 @@ final class UpstreamProbe {
             return outcome
         }
         outcome.model = name
-        let probe = UpstreamProbe()
-        let error = await probe.ask(upstream, upstream.description.aliases[name] ?? name, on: shard)
+        let probe = UpstreamProbe(on: shard, waitsForEnd: toTheEnd)
+        let began = Shard.readClock()
+        let error = await probe.ask(upstream, upstream.description.aliases[name] ?? name)
         outcome.reply = String(decoding: probe.text.array, as: UTF8.self)
+        outcome.firstWords = probe.firstWordsAt.map { $0 - began }
         if let error {
             outcome.problem =
                 "The model \(name) does not answer. \(words(error))\(await hint(for: error, at: upstream))"
@@ -64,7 +81,7 @@ final class UpstreamProbe {
         error.detail.isEmpty ? error.message : "\(error.message) (\(error.detail))"
     }
 
-    private func ask(_ upstream: Upstream, _ model: String, on shard: Shard) async -> ModelError? {
+    private func ask(_ upstream: Upstream, _ model: String) async -> ModelError? {
         var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: "Hello"))
         let request = GenerationRequest(
@@ -98,7 +115,7 @@ final class UpstreamProbe {
 }
 
 extension UpstreamProbe: GenerationConsumer {
-    func generation(_ generation: any Generation, lines: LineRun) {
+    public func generation(_ generation: any Generation, lines: LineRun) {
         for index in 0..<lines.count {
             let fields = lines.fields(at: index)
             for part in [fields.content, fields.thinking] {
@@ -107,11 +124,13 @@ extension UpstreamProbe: GenerationConsumer {
             }
         }
         guard !text.isEmpty else { return }
+        firstWordsAt = firstWordsAt ?? Shard.readClock()
+        guard !waitsForEnd else { return }
         generation.cancel()
         finish(nil)
     }
 
-    func generationEnded(_ generation: any Generation, error: ModelError?) {
+    public func generationEnded(_ generation: any Generation, error: ModelError?) {
         finish(error)
     }
 }

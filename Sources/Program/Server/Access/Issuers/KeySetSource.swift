@@ -25,14 +25,21 @@ struct KeySetSource: Sendable, Hashable {
     ///   - shard: the one that fetches.
     ///   - limit: the limit of a fetch.
     func read(on shard: Shard, within limit: Duration = timeLimit) async -> Result<VerificationKeySet, KeySetProblem> {
+        await readDated(on: shard, within: limit).map(\.keys)
+    }
+
+    /// Reads the keys, and the time of day of their server in seconds since 1970; `nil` for a file, or without a date.
+    func readDated(
+        on shard: Shard, within limit: Duration = timeLimit
+    ) async -> Result<(keys: VerificationKeySet, date: Int64?), KeySetProblem> {
         do throws(KeySetProblem) {
-            let text =
+            let (text, date) =
                 switch keys {
                 case .url(let url): try await fetch(url, on: shard, within: limit)
-                case .file(let path): try Self.readFile(path)
+                case .file(let path): (try Self.readFile(path), nil)
                 }
             do throws(TokenError) {
-                return .success(VerificationKeySet(try JSONWebKeySet(parsing: text)))
+                return .success((VerificationKeySet(try JSONWebKeySet(parsing: text)), date))
             } catch {
                 throw KeySetProblem(message: error.message)
             }
@@ -50,7 +57,7 @@ struct KeySetSource: Sendable, Hashable {
 
     private func fetch(
         _ url: KeySetURL, on shard: Shard, within limit: Duration
-    ) async throws(KeySetProblem) -> [UInt8] {
+    ) async throws(KeySetProblem) -> ([UInt8], date: Int64?) {
         let (origin, tls) = try target(url)
         let path = url.target
         let outcome = await withTaskExecutorPreference(shard) { @concurrent in
@@ -74,7 +81,7 @@ struct KeySetSource: Sendable, Hashable {
                         ? "\(url.address) redirects (\(status.code)): set jwks_url to the final URL"
                         : "\(url.address) answers \(status.code) in place of 200")
             }
-            return response.body.array
+            return (response.body.array, response.head.fields[.date].flatMap(HTTPDate.seconds).map(Int64.init))
         case .failure(.timedOut):
             throw KeySetProblem(message: "\(url.address) has not sent the keys within \(SettingText.duration(limit))")
         case .failure(.tooLarge):

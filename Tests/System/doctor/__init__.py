@@ -1,0 +1,1 @@
+"""Faults of every kind, planted for `chatterd doctor`: script/test doctor."""

@@ -105,7 +105,7 @@ final class TestRelay {
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
         onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil, tools: String? = nil,
-        offering names: [String] = [], followingSteps: Bool = false
+        offering names: [String] = [], atMost calls: Int? = nil, followingSteps: Bool = false
     ) -> SentPrompt {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
@@ -116,6 +116,9 @@ final class TestRelay {
         }
         request.offer(
             names.map { ServerTool(name: $0, json: Array(#"{"type":"function","function":{"name":"\#($0)"}}"#.utf8)) })
+        if let calls {
+            request.passThrough.append(RawMember(kept: Array(#"{"max_tool_calls":\#(calls)}"#.utf8)))
+        }
         let prompt = request
         let post = SentPrompt(RecordingReader(followingSteps: followingSteps))
         run { service in

@@ -345,6 +345,34 @@ import Testing
         #expect(post.isComplete)
     }
 
+    @Test func requestLimitsTheCalls() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f"], atMost: 2)
+        try relay.call("f")
+        try relay.end(0, "1")
+        try relay.call("f", "f")
+        try relay.end(1, "2")
+        #expect(relay.tools.runs.count == 2)
+        let refusal = "f failed Error: not run, because the request permits 2 calls (max_tool_calls)."
+        #expect(relay.steps(post) == ["f done 1", "f done 2", refusal])
+        try relay.call("f")
+        #expect(relay.tools.runs.count == 2 && relay.steps(post).last == refusal)
+        try relay.complete("ok")
+        #expect(post.isComplete)
+    }
+
+    @Test func nextOwnerKeepsTheLimitOfCalls() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"], atMost: 1)
+        try relay.call("f")
+        try relay.end(0, "1")
+        let other = relay.takeOver()
+        try other.call("f")
+        #expect(other.tools.runs.isEmpty && other.steps(post).last?.contains("max_tool_calls") == true)
+        try other.complete("ok")
+        #expect(other.steps(post).count == 2)
+    }
+
     @Test func replyThatIsStoppedWhileItsCallsAreStoredRunsNone() throws {
         let relay = TestRelay()
         relay.store.faults[.storeSteps] = [.hang]

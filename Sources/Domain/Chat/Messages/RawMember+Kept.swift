@@ -17,6 +17,8 @@ extension RawMember {
 
     /// The name of the list of the tools of the server that the request offers to the model.
     static let residentToolsName = "chatterd_tools"
+    /// The name of the list of the servers of tools that the request names.
+    static let toolServersName = "chatterd_servers"
 
     /// Whether a front door keeps the member.
     public var isKept: Bool { key.utf8.starts(with: Self.keptPrefix.utf8) }
@@ -109,6 +111,18 @@ extension [RawMember] {
 
     /// The history of the client up to the answer, if the client keeps its history and names no conversation.
     public var history: HistoryDigest? { text(RawMember.historyName).flatMap(HistoryDigest.init(parsing:)) }
+
+    /// The limit of calls of tools of the server for the answer, which the request sets; `nil` for none.
+    public var maximumToolCalls: Int? {
+        guard let kept else { return nil }
+        var limit: Int?
+        JSONMembers.forEach(of: kept.span) { reader, key, value in
+            guard reader.matches(key, "max_tool_calls") else { return }
+            var number = JSONReader(kept.span.extracting(value))
+            limit = (try? number.integer()) ?? nil
+        }
+        return limit
+    }
 
     private var keptInstructions: String? {
         guard let kept else { return nil }

@@ -6,18 +6,17 @@ import ChatterdRelay
 /// a reply is stored.
 struct ResponseInput {
     /// The parts that the open message of the model has.
-    private enum Stage: Int, Comparable {
+    private enum Stage {
         case reasoning
         case text
+        /// Calls of tools of servers, with their results. More of the message may follow.
+        case serverCalls
         case calls
-
-        static func < (left: Stage, right: Stage) -> Bool { left.rawValue < right.rawValue }
     }
 
     /// The types of items about tools that a server of Open Responses runs by itself, which say nothing that a message of the model does not.
     private static let foreign = [
-        "web_search_call", "file_search_call", "mcp_list_tools", "tool_search_call", "tool_search_output",
-        "additional_tools",
+        "web_search_call", "file_search_call", "tool_search_call", "tool_search_output", "additional_tools",
     ]
 
     /// The members of items that chatterd reads. Items from earlier answers have an id and a status, which mean nothing in a request.
@@ -26,6 +25,9 @@ struct ResponseInput {
         static let reasoning: Set<String> = ["type", "id", "status", "summary", "content", "encrypted_content"]
         static let call: Set<String> = ["type", "id", "status", "call_id", "namespace", "name", "arguments"]
         static let customCall: Set<String> = ["type", "id", "status", "call_id", "namespace", "name", "input"]
+        static let serverCall: Set<String> = [
+            "type", "id", "status", "server_label", "name", "arguments", "output", "error", "approval_request_id",
+        ]
         static let output: Set<String> = ["type", "id", "status", "call_id", "output"]
         static let textPart: Set<String> = ["type", "text"]
         static let refusalPart: Set<String> = ["type", "refusal"]
@@ -83,9 +85,15 @@ struct ResponseInput {
             try add(message: item, in: path)
         case "reasoning":
             try item.ignore(allBut: Members.reasoning, in: path, as: &ignored)
+            var text = try texts(of: item, "content", "reasoning_text", in: path)
+            if text.isEmpty { text = try texts(of: item, "summary", "summary_text", in: path) }
+            if open?.stage == .serverCalls {
+                open?.builder.thinking += text
+                open?.stage = .reasoning
+                return
+            }
             var builder = MessageBuilder("assistant")
-            let text = try texts(of: item, "content", "reasoning_text", in: path)
-            builder.thinking = text.isEmpty ? try texts(of: item, "summary", "summary_text", in: path) : text
+            builder.thinking = text
             open(builder, at: .reasoning)
         case "function_call":
             try item.ignore(allBut: Members.call, in: path, as: &ignored)
@@ -102,6 +110,11 @@ struct ResponseInput {
             builder.toolName = builder.callID.flatMap { called[$0] }
             try add(content: item, "output", to: &builder, in: path)
             messages.append(builder.build())
+        case "mcp_call":
+            try item.ignore(allBut: Members.serverCall, in: path, as: &ignored)
+            try add(serverCall: item, in: path)
+        // The request has the tools of its servers.
+        case "mcp_list_tools": break
         case "additional_tools" where tools != nil: break
         case "item_reference":
             throw .unsupported(
@@ -111,7 +124,7 @@ struct ResponseInput {
         default:
             throw .unsupported(
                 "\(path)type",
-                "use message, reasoning, function_call, custom_tool_call, or the output of a call.")
+                "use message, reasoning, function_call, custom_tool_call, the output of a call, or mcp_call.")
         }
     }
 
@@ -121,10 +134,14 @@ struct ResponseInput {
         switch role {
         case "user", "system", "developer": break
         case "assistant":
-            // A message continues the reasoning before it.
-            if let open, open.stage < .text { builder.thinking = open.builder.thinking; self.open = nil }
             try add(content: item, "content", to: &builder, in: path)
-            open(builder, at: .text)
+            switch open?.stage {
+            case .reasoning, .serverCalls:
+                // A message continues the reasoning, or the calls of tools of servers, before it.
+                open?.builder.text += builder.text
+                open?.stage = .text
+            case .text, .calls, nil: open(builder, at: .text)
+            }
             return
         default: throw .unsupported("\(path)role", "use user, assistant, system or developer.")
         }
@@ -144,6 +161,34 @@ struct ResponseInput {
         if open == nil { open(MessageBuilder("assistant"), at: .calls) }
         open?.builder.add(call: id, name: name, arguments: arguments)
         open?.stage = .calls
+    }
+
+    /// Adds a call of a tool of a server with its result.
+    private mutating func add(serverCall item: DoorMembers, in path: String) throws(RelayError) {
+        let origin = ToolOrigin(
+            label: try Self.required(item, "server_label", in: path), name: try Self.required(item, "name", in: path))
+        if open == nil || open?.stage == .calls { open(MessageBuilder("assistant"), at: .serverCalls) }
+        // The id that a response gives to a call is that of its round and the number of the call.
+        let id = Array((try item.string("id", in: path) ?? "").utf8)
+        let group = Array(id[..<(id.lastIndex(of: UInt8(ascii: "_")) ?? 0)])
+        open?.builder.add(
+            callOf: origin, in: group, arguments: try item.arguments(in: path), try Self.end(of: item, in: path))
+        open?.stage = .serverCalls
+    }
+
+    /// How a call of a tool of a server has ended, and its result.
+    private static func end(
+        of call: DoorMembers, in path: String
+    ) throws(RelayError) -> (state: AnswerSteps.State, result: String) {
+        if let output = try call.string("output", in: path) { return (.done, output) }
+        guard let error = call["error"] else {
+            return (.unknown, "The outcome of this call is unknown.")
+        }
+        if let text = error.string { return (.failed, text) }
+        if let text = error.last("message", .string)?.string { return (.failed, text) }
+        let parts = error.last("content", .array)?.elements() ?? []
+        let texts = parts.compactMap { $0.last("text", .string)?.string }
+        return (.failed, texts.isEmpty ? String(decoding: error.json, as: UTF8.self) : texts.joined(separator: "\n"))
     }
 
     /// Ends the open message, and opens another one.

@@ -103,6 +103,8 @@ extension ReplyGenerator {
             stored = try await context.store.steps(of: reply.turn, id: reply.id)
         }
         guard let steps = AnswerSteps(in: stored.members.span) else { return }
+        // Readers know where a round ends before they get the text of the next one.
+        reply.publish(steps)
         tools.adopt(steps, stored.approvals)
         appendContent(of: tools.steps)
         try await store(tools)

@@ -17,9 +17,11 @@ struct ResponseToolTests {
         nameOnServer: "add")
 
     /// The servers of a request that names one.
-    private static var servers: ResponseServers {
+    private static var servers: ResponseServers { servers(isAsked: false) }
+
+    private static func servers(isAsked: Bool) -> ResponseServers {
         var request = ChatRequest(appID: "a", model: "m", messages: [])
-        request.offer([("docs", [add])])
+        request.offer([("docs", [add], { _ in isAsked })])
         return ResponseServers(of: request.passThrough)
     }
 
@@ -352,7 +354,9 @@ struct ResponseToolTests {
         (#"{"type":"mcp_call","server_label":"s","arguments":"{}"}"#, "input[0].name"),
         (#"{"type":"mcp_call","server_label":"s","name":"a","arguments":7}"#, "input[0].arguments"),
         (#"{"type":"mcp_call","server_label":"s","name":"a","arguments":"{}","output":7}"#, "input[0].output"),
-        (#"{"type":"mcp_approval_response","approval_request_id":"x","approve":true}"#, "input[0].type"),
+        (#"{"type":"mcp_approval_response","approval_request_id":"x"}"#, "input[0].approve"),
+        (#"{"type":"mcp_approval_response","approve":true}"#, "input[0].approval_request_id"),
+        (#"{"type":"mcp_approval_request","server_label":"s","name":"a","arguments":"{}"}"#, "input[0].id"),
         (#"{"type":"mcp_list_tools"}"#, "input"),
     ])
     func otherItemsAreRefused(_ item: String, _ parameter: String) throws {
@@ -374,6 +378,97 @@ struct ResponseToolTests {
         #expect(try result(#","error":{"x":1}"#) == #"failed {"x":1}"#)
         #expect(try result("") == "unknown The outcome of this call is unknown.")
         #expect(try result(#","output":"","error":null"#) == "done ")
+    }
+
+    // MARK: - Approvals
+
+    @Test func callThatTheClientApprovesFirstIsAnItemAtTheEnd() throws {
+        let servers = Self.servers(isAsked: true)
+        let calls =
+            #"{"id":"c","function":{"name":"docs_add","arguments":{"a":1}}},{"function":{"name":"f","arguments":{}}}"#
+        let lines = [token(#""content":"Look.","tool_calls":[\#(calls)]"#), last()]
+        let events = try ResponseTranscript(lines, servers: servers).events
+        let items = try Self.output(events.last)
+        #expect(
+            items.map { $0["type"] as? String } == [
+                "mcp_list_tools", "message", "mcp_approval_request", "function_call",
+            ])
+        #expect(items[2]["id"] as? String == "mcpr_\(replyID)_0" && items[3]["id"] as? String == "fc_\(replyID)_1")
+        #expect(items[2]["server_label"] as? String == "docs" && items[2]["name"] as? String == "add")
+        #expect(items[2]["arguments"] as? String == #"{"a":1}"#)
+        let places = try events.compactMap { try Self.object($0)["output_index"] as? Int }
+        #expect(places == places.sorted() && places.last == 3)
+        #expect(
+            try Self.names(events).suffix(7) == [
+                "output_item.added", "output_item.done", "output_item.added", "function_call_arguments.delta",
+                "function_call_arguments.done", "output_item.done", "completed",
+            ])
+        let done = try events.map(Self.object).filter { $0["type"] as? String == "response.output_item.done" }
+        #expect(try done.map { try #require($0["item"] as? [String: Any]) } as NSArray == items as NSArray)
+    }
+
+    private static let asked =
+        #"{"type":"mcp_approval_request","id":"mcpr_x_0","server_label":"docs","name":"add","arguments":"{\"a\":1}"}"#
+
+    private static func answer(_ approve: Bool, id: String = "mcpr_x_0", _ more: String = "") -> String {
+        #"{"type":"mcp_approval_response","approval_request_id":"\#(id)","approve":\#(approve)\#(more)}"#
+    }
+
+    @Test func answerToACallIsItsResult() throws {
+        func messages(_ items: String) throws -> (texts: [String], approved: [String]) {
+            let request = try Self.request(#""input":[{"role":"user","content":"Hi"},\#(items)]"#)
+            return (
+                request.chat.messages.map { "\($0.role) \($0.content)" },
+                request.approved.map { "\($0.id) \(String(decoding: $0.json ?? [], as: UTF8.self))" }
+            )
+        }
+        let json = #"{"id":"mcpr_x_0","function":{"name":"docs_add","arguments":{"a":1}}}"#
+        var found = try messages("\(Self.asked),\(Self.answer(true))")
+        #expect(found.texts == ["user Hi", "assistant ", "tool \(ApprovedCall.approval)"])
+        #expect(found.approved == ["mcpr_x_0 \(json)"])
+        found = try messages("\(Self.asked),\(Self.answer(false, #","reason":"no""#))")
+        #expect(found.texts.last == "tool \(ApprovedCall.refusal) The reason is: no" && found.approved.isEmpty)
+        // The user may say more, but what the model said after an approval is its effect.
+        let user = #"{"role":"user","content":"Now"}"#
+        found = try messages("\(Self.asked),\(Self.answer(true)),\(user)")
+        #expect(found.approved.count == 1)
+        let call = #"{"type":"mcp_call","server_label":"docs","name":"add","arguments":"{}","output":"1"}"#
+        for item in [call, #"{"role":"assistant","content":"Done"}"#, #"{"type":"reasoning","summary":[]}"#] {
+            found = try messages("\(Self.asked),\(Self.answer(true)),\(item),\(user)")
+            #expect(found.approved.isEmpty)
+        }
+    }
+
+    @Test func answerFindsTheCallOfTheReplyBefore() throws {
+        let id = try #require(ReplyID(parsing: replyID))
+        let item = "mcpr_\(replyID)_1"
+        var request = try Self.request(#""input":[\#(Self.answer(true, id: item))]"#)
+        #expect(request.hasApprovals && request.hasNamelessResults)
+        #expect(throws: RelayError.self) { try request.approveCalls() }
+        let calls =
+            #"{"id":"c0","function":{"name":"f"}},{"id":"c1","function":{"name":"docs_add","arguments":"{\"a\":1}"}}"#
+        request.nameResults(by: Array(calls.utf8), of: id)
+        #expect(request.chat.messages[0].extras == #""tool_name":"docs_add","tool_call_id":"c1""#)
+        let json = #"{"id":"\#(item)","function":{"name":"docs_add","arguments":{"a":1}}}"#
+        #expect(request.approved.map { String(decoding: $0.json ?? [], as: UTF8.self) } == [json])
+        // The request must name the server, too.
+        let fault = #expect(throws: RelayError.self) { try request.approveCalls() }
+        #expect(fault?.parameter == "tools")
+        request.chat.offer([("docs", [Self.add], { _ in true })])
+        try request.approveCalls()
+        #expect(request.chat.passThrough.approvedCalls.map(\.name) == ["docs_add"])
+        #expect(request.chat.passThrough.withoutKept.map(\.key) == ["tools"])
+    }
+
+    @Test func callNamesTheItemThatAskedForIt() throws {
+        var call = try #require(
+            AnswerSteps.Call(JSONSlice(ApprovedCall.json("mcpr_x_0", name: "docs_add", arguments: Array("{}".utf8)))))
+        call.end(.done, Array("1".utf8))
+        call.origin = ToolOrigin(label: "docs", name: "add")
+        let events = try ResponseTranscript(
+            [token(#""content":"Done""#), last()], servers: Self.servers, steps: [0: Self.steps(Self.round("", call))]
+        ).events
+        #expect(try Self.output(events.last)[1]["approval_request_id"] as? String == "mcpr_x_0")
     }
 
     // MARK: - The limit of calls
@@ -410,7 +505,7 @@ struct ResponseToolTests {
 
     @Test func itemsOfAConversationHaveTheCallsOfItsResponses() throws {
         var request = ChatRequest(appID: "a", model: "m", messages: [])
-        request.offer([("docs", [Self.add])])
+        request.offer([("docs", [Self.add], { _ in false })])
         var options = ByteBuffer()
         options.append(request.passThrough)
         let id = try #require(ReplyID(parsing: replyID))

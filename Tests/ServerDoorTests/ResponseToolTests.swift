@@ -182,6 +182,100 @@ import Testing
         }
     }
 
+    // MARK: - Approvals
+
+    private static let asking = server.replacing("never", with: "always")
+
+    private static func contents(_ request: UpstreamRequest?) -> [String] {
+        let messages = request?.json["messages"] as? [[String: Any]] ?? []
+        return messages.map { "\($0["role"] ?? "?") \($0["content"] ?? "?")" }
+    }
+
+    /// A model that calls `docs_show`, and answers with the last message.
+    private static func askingModel() throws -> ScriptedUpstream {
+        try ScriptedUpstream { request in
+            let messages = request.json["messages"] as? [[String: Any]] ?? []
+            guard messages.last?["role"] as? String == "tool" else {
+                return .lines(ModelLine.toolCalls([("docs_show", #"{"a":1}"#)]))
+            }
+            return .answer([messages.last?["content"] as? String ?? "?"])
+        }
+    }
+
+    /// Asks, and answers the item that asks for an approval: after the response, or with all items.
+    private static func approve(
+        _ isApproved: Bool, isWhole: Bool, stream: Bool = false, _ stage: Stage
+    ) throws -> HTTPExchange {
+        let fields = [("X-App-ID", "shop")]
+        let first = try ask(stage, #""input":"Hi""#, tools: asking, fields: fields)
+        #expect(types(items(first.json)) == ["mcp_list_tools", "mcp_approval_request"], "\(first.text)")
+        #expect(first.json["status"] as? String == "completed")
+        let asked = try #require(items(first.json).last)
+        let answer: [String: Any] = [
+            "type": "mcp_approval_response", "approval_request_id": asked["id"] ?? "", "approve": isApproved,
+        ]
+        let sent = (isWhole ? [["role": "user", "content": "Hi"]] + items(first.json) : []) + [answer]
+        let input = String(decoding: try JSONSerialization.data(withJSONObject: sent), as: UTF8.self)
+        let before = isWhole ? "" : ",\"previous_response_id\":\"\(first.json["id"] as? String ?? "")\""
+        return try ask(stage, "\"stream\":\(stream),\"input\":\(input)\(before)", tools: asking, fields: fields)
+    }
+
+    private static func onAskingStage(
+        _ body: @escaping @Sendable (Stage, ScriptedUpstream, ScriptedUpstream) throws -> Void
+    ) async throws {
+        let (model, server) = (try askingModel(), try tools())
+        let entry = #"[{"name":"docs","mcp":"\#(server.url)/mcp","allow_private":true}]"#
+        try await ChatterdServerTestSupport.onStage(upstream: model.url, environment: [.tools: entry]) { stage in
+            try body(stage, model, server)
+        }
+    }
+
+    private static func calls(_ server: ScriptedUpstream) -> Int {
+        server.requests.filter { $0.json["method"] as? String == "tools/call" }.count
+    }
+
+    @Test(arguments: [true, false]) func approvedCallRunsInTheNextResponse(isWhole: Bool) async throws {
+        try await Self.onAskingStage { stage, model, server in
+            let second = try Self.approve(true, isWhole: isWhole, stage)
+            let items = Self.items(second.json)
+            #expect(Self.types(items) == ["mcp_list_tools", "mcp_call", "message"], "\(second.text)")
+            #expect(items[1]["output"] as? String == "result 1" && items[1]["name"] as? String == "show")
+            #expect((items[1]["approval_request_id"] as? String)?.hasPrefix("mcpr_") == true)
+            #expect(Self.calls(server) == 1 && model.requests.count == 2)
+            #expect(
+                Self.contents(model.requests.last) == [
+                    "user Hi", "assistant ", "tool A person has approved this call. It is made now.", "assistant ",
+                    "tool result 1",
+                ])
+            let id = try #require(second.json["id"] as? String)
+            let path = "\(Self.path)/\(id)"
+            #expect(try stage.send("GET", path, fields: [("X-App-ID", "shop")]).text == second.text)
+        }
+    }
+
+    @Test(arguments: [true, false]) func refusedCallDoesNotRun(isWhole: Bool) async throws {
+        try await Self.onAskingStage { stage, model, server in
+            let second = try Self.approve(false, isWhole: isWhole, stream: true, stage)
+            let last = try #require(try Self.object(Self.events(second.text).last)["response"] as? [String: Any])
+            #expect(Self.types(Self.items(last)) == ["mcp_list_tools", "message"], "\(second.text)")
+            #expect(Self.calls(server) == 0)
+            #expect(Self.contents(model.requests.last).last == "tool A person has refused this call.")
+        }
+    }
+
+    @Test func approvalOfAnUnknownCallIsRefused() async throws {
+        try await Self.onAskingStage { stage, model, server in
+            let answer = #"{"type":"mcp_approval_response","approval_request_id":"mcpr_x_0","approve":true}"#
+            let refused = try Self.ask(stage, "\"input\":[\(answer)]", tools: Self.asking)
+            #expect(refused.status == 400 && refused.text.contains("previous_response_id"), "\(refused.text)")
+            let asked =
+                #"{"type":"mcp_approval_request","id":"mcpr_x_0","server_label":"docs","name":"show","arguments":"{}"}"#
+            let other = try Self.ask(stage, "\"input\":[\(asked),\(answer)]", tools: "")
+            #expect(other.status == 400 && other.text.contains("name the server"), "\(other.text)")
+            #expect(model.requests.isEmpty && Self.calls(server) == 0)
+        }
+    }
+
     @Test func itemsOfAConversationMayBeCalls() async throws {
         try await Self.onStage { stage, model in
             let call =

@@ -1,7 +1,7 @@
-"""Two runs of an agent of openai-agents with the tools of a server, streamed or not: what it gets, as JSON.
+"""Runs of an agent of openai-agents with the tools of a server, streamed or not: what it gets, as JSON.
 
-`python agent.py URL LABEL SESSION PROMPT…`: SESSION is `none`, `list` for runs that send all items back, `previous` for those that name the response
-before, or `conversation` for a conversation of chatterd.
+`python agent.py URL LABEL SESSION APPROVAL PROMPT…`: SESSION is `list` for runs that send all items back, `previous` for those that name the
+response before, or `conversation` for a conversation of chatterd. APPROVAL is `never` or `always`; the agent approves each call then.
 """
 
 import asyncio
@@ -11,10 +11,12 @@ import sys
 import agents
 import openai
 
-url, label, kind, *prompts = sys.argv[1:]
+url, label, kind, approval, *prompts = sys.argv[1:]
 agents.set_tracing_disabled(True)
-CLIENT = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0, default_headers={"X-App-ID": f"agent-{kind}"})
-TOOL = agents.HostedMCPTool(tool_config={"type": "mcp", "server_label": label, "require_approval": "never", "allowed_tools": ["add"]})
+CLIENT = openai.AsyncOpenAI(base_url=url, api_key="none", max_retries=0, default_headers={"X-App-ID": f"agent-{kind}-{approval}"})
+TOOL = agents.HostedMCPTool(
+    tool_config={"type": "mcp", "server_label": label, "require_approval": approval, "allowed_tools": ["add"]},
+    on_approval_request=(lambda request: {"approve": True}) if approval == "always" else None)
 AGENT = agents.Agent(name="Adder", model=agents.OpenAIResponsesModel(model="m", openai_client=CLIENT), tools=[TOOL])
 
 
@@ -28,7 +30,9 @@ async def run(streamed, **options):
                 events.append(event.data.type)
     else:
         result = await agents.Runner.run(AGENT, **options)
-    told = {"text": result.final_output, "items": [item.raw_item.type for item in result.new_items], "events": events}
+    items = [item.raw_item for item in result.new_items]
+    types = [item["type"] if isinstance(item, dict) else item.type for item in items]
+    told = {"text": result.final_output, "items": types, "events": events}
     return result, told
 
 
@@ -44,6 +48,7 @@ async def main():
             history = result.to_input_list()
         elif kind == "previous":
             options["previous_response_id"] = result.last_response_id
+            options["auto_previous_response_id"] = True
     print(json.dumps(told))
 
 

@@ -173,10 +173,7 @@ class MCPTest(ReplyTestCase):
         roles = ["user", "assistant", "tool", "assistant"]
         for kind in ("list", "previous", "conversation"):
             with self.subTest(kind):
-                command = [PYTHONS["mcp"], AGENT, f"{self.url}/v1", "mcp_http", kind, *prompts]
-                run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
-                self.assertEqual(run.returncode, 0, run.stderr)
-                told = json.loads(run.stdout)
+                told = self.run_agent(kind, "never", prompts)
                 for said, total in zip(told, (3, 7, 11), strict=True):
                     self.assertRegex(said["text"], f"^{total} by ")
                     self.assertIn("mcp_call", said["items"])
@@ -185,12 +182,45 @@ class MCPTest(ReplyTestCase):
                 sent = [message["role"] for message in self.model.exchanges[-1].request["messages"]]
                 self.assertEqual(sent, roles * 2 + roles[:3])
 
+    def run_agent(self, kind, approval, prompts):
+        command = [PYTHONS["mcp"], AGENT, f"{self.url}/v1", "mcp_http", kind, approval, *prompts]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def test_agents_approve_calls(self):
+        prompts = ['mcp_http_add {"a": 1, "b": 2}', 'mcp_http_add {"a": 3, "b": 4}']
+        for kind in ("list", "previous"):
+            with self.subTest(kind):
+                for said, total in zip(self.run_agent(kind, "always", prompts), (3, 7), strict=True):
+                    self.assertRegex(said["text"], f"^{total} by ")
+                    kinds = [item for item in said["items"] if item != "mcp_list_tools"]
+                    self.assertEqual(kinds, ["mcp_approval_request", "mcp_approval_response", "mcp_call", "message"])
+                sent = [message["role"] for message in self.model.exchanges[-1].request["messages"]]
+                self.assertEqual(sent, ["user", "assistant", "tool", "assistant", "tool", "assistant", "user", "assistant", "tool", "assistant", "tool"])
+
+    def test_response_asks_for_an_approval(self):
+        client = openai.OpenAI(base_url=f"{self.url}/v1", api_key="none", default_headers={"X-App-ID": "approvals"})
+        tool = {"type": "mcp", "server_label": "mcp_http", "require_approval": {"never": {"tool_names": ["fail"]}}}
+        for approve in (True, False):
+            with self.subTest(approve):
+                first = client.responses.create(model="m", input='mcp_http_add {"a": 40, "b": 2}', tools=[tool])
+                asked = first.output[-1]
+                self.assertIsInstance(asked, response_output_item.McpApprovalRequest)
+                self.assertEqual((asked.name, asked.server_label, json.loads(asked.arguments)), ("add", "mcp_http", {"a": 40, "b": 2}))
+                answer = {"type": "mcp_approval_response", "approval_request_id": asked.id, "approve": approve}
+                second = client.responses.create(model="m", input=[answer], previous_response_id=first.id, tools=[tool])
+                self.assertRegex(second.output_text, "^42 by " if approve else "refused")
+                calls = [item.approval_request_id for item in second.output if item.type == "mcp_call"]
+                self.assertEqual(calls, [asked.id] if approve else [])
+        self.assertRegex(client.responses.create(model="m", input="mcp_http_fail", tools=[tool]).output_text, "^Error: .*fail")
+
     def test_response_cannot_name_another_server(self):
         client = openai.OpenAI(base_url=f"{self.url}/v1", api_key="none")
         declared = {"type": "mcp", "server_label": "mcp_http", "require_approval": "never"}
         url = f"http://127.0.0.1:{self.servers['mcp'].port}/mcp"
         for change in ({"server_label": "other"}, {"server_url": "http://127.0.0.1:9/mcp"}, {"server_url": url + "2"},
-                       {"require_approval": "always"}, {"server_label": "mcp_program", "server_url": url}):
+                       {"require_approval": "sometimes"}, {"server_label": "mcp_program", "server_url": url}):
             with self.subTest(change), self.assertRaises(openai.BadRequestError) as refused:
                 client.responses.create(model="m", input="mcp_http_add", tools=[declared | change])
             self.assertIn("tools[0].", refused.exception.message)

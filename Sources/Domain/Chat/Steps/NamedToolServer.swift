@@ -8,15 +8,17 @@ public struct NamedToolServer: Sendable {
         public let calledName: String
         /// The name that the server has for it.
         public let name: String
+        /// Whether the client wants to be asked before each call. Then the answer ends with the call.
+        public let isAsked: Bool
     }
 
     public let label: String
     public let tools: [Tool]
 
-    public init(label: String, tools: [ServerTool]) {
+    public init(label: String, tools: [ServerTool], isAsked: (String) -> Bool = { _ in false }) {
         self.label = label
         self.tools = tools.compactMap { tool in
-            tool.nameOnServer.map { Tool(calledName: tool.name, name: $0) }
+            tool.nameOnServer.map { Tool(calledName: tool.name, name: $0, isAsked: isAsked($0)) }
         }
     }
 
@@ -27,22 +29,26 @@ public struct NamedToolServer: Sendable {
         else { return nil }
         self.label = label
         self.tools = tools.compactMap { pair in
-            guard let names = pair.elements(first: .max)?.compactMap(\.string), names.count == 2 else { return nil }
-            return Tool(calledName: names[0], name: names[1])
+            guard let parts = pair.elements(first: .max), parts.count >= 2, let called = parts[0].string,
+                let name = parts[1].string
+            else { return nil }
+            return Tool(calledName: called, name: name, isAsked: parts.count > 2 && parts[2].boolean == true)
         }
     }
 }
 
 extension ChatRequest {
     /// Offers the tools of named servers to the model, as `offer(_:)` does, and stores which tool is of which server.
-    public mutating func offer(_ servers: [(label: String, tools: [ServerTool])]) {
+    ///
+    /// - Parameter isAsked: whether the client wants to be asked before calls of a tool that the server has by this name.
+    public mutating func offer(_ servers: [(label: String, tools: [ServerTool], isAsked: (String) -> Bool)]) {
         guard !servers.isEmpty else { return }
         var known: Set<ExactText> = Set(passThrough.toolNames.map(ExactText.init))
         var (named, offered): ([NamedToolServer], [ServerTool]) = ([], [])
         for server in servers {
             let tools = server.tools.filter { known.insert(ExactText($0.name)).inserted }
             offered += tools
-            named.append(NamedToolServer(label: server.label, tools: tools))
+            named.append(NamedToolServer(label: server.label, tools: tools, isAsked: server.isAsked))
         }
         offer(offered)
         passThrough.append(RawMember(servers: named))
@@ -62,6 +68,7 @@ extension RawMember {
                                 tools.array { pair in
                                     pair.string(tool.calledName)
                                     pair.string(tool.name)
+                                    if tool.isAsked { pair.boolean(true) }
                                 }
                             }
                         }

@@ -37,7 +37,6 @@ public struct ItemList: Sendable {
 
     /// Adds the items of a turn.
     private mutating func append(_ rows: [ConversationRow], optionsOf reply: ConversationRow.Reply) {
-        guard rows.contains(where: { !$0.extras.isEmpty }) else { return append(rows, kept: nil) }
         let members = (try? [RawMember](decodingMembers: reply.options)) ?? []
         append(rows, kept: members.kept, ResponseServers(of: members))
     }
@@ -59,9 +58,10 @@ public struct ItemList: Sendable {
     private mutating func appendRounds(
         of row: ConversationRow, kept: [UInt8]?, _ servers: ResponseServers
     ) -> Bool {
-        guard let steps = AnswerSteps(in: row.extras.span),
-            steps.rounds.contains(where: { $0.calls.contains { $0.origin != nil } })
-        else { return false }
+        let steps = AnswerSteps(in: row.extras.span) ?? AnswerSteps()
+        var isOfResponse = steps.rounds.contains { $0.calls.contains { $0.origin != nil } }
+        if case .reply = row.kind { isOfResponse = isOfResponse || !servers.isEmpty }
+        guard isOfResponse else { return false }
         var (id, end) = (row.id, ResponseEnd.completed)
         var isReply = false
         if case .reply(let reply) = row.kind {
@@ -74,9 +74,11 @@ public struct ItemList: Sendable {
         if case .message = row.kind {} else { context.kept = kept }
         let thinking = row.thinking.isEmpty ? Array((row.members?["thinking"]?.string ?? "").utf8) : row.thinking
         var known = KnownSteps()
+        let calls = Array(
+            row.calls(in: row.members).map(\.bytes).joined(separator: [UInt8(ascii: ",")]))
         let output = ResponseOutput(
             thinking: thinking.span, text: row.content.span,
-            toolCalls: AnswerSteps.callsAfterSteps(in: row.extras.span).span, known.take(steps))
+            toolCalls: calls.span, known.take(steps))
         output.forEachItem(context, end) { [reply = id] item, json in items.append((item.id(in: reply), json.array)) }
         return true
     }

@@ -72,8 +72,9 @@ struct OpenResponses: ChatTranslator {
         guard let input = members["input"] else { throw .invalid("input is missing.", "input") }
         try draft.limitAnswer(by: "max_output_tokens")
         let tools = try ResponseTools(members, ignored: &draft.ignored)
-        draft.messages = try ResponseInput.translate(
+        let items = try ResponseInput.translate(
             items: input, "input", calling: tools.table, ignored: &draft.ignored)
+        draft.messages = items.messages
         tools.add(to: &draft)
         let format = try ResponseFormat(members, ignored: &draft.ignored)
         format.add(to: &draft)
@@ -102,6 +103,7 @@ struct OpenResponses: ChatTranslator {
         request.continuation = continuation
         request.repeated = repeated.json
         request.toolServers = tools.servers
+        request.approved = items.approved
         return request
     }
 

@@ -412,6 +412,21 @@ struct ResponseEventEncoder: AnswerEncoder {
         let context = context
         let tools = output.toolCalls.isEmpty ? ToolTable() : context.tools
         output.forEachCall { call in
+            defer {
+                number += 4
+                index += 1
+                place += 1
+            }
+            if let origin = context.servers.asked(call) {
+                for (name, number) in [
+                    ("response.output_item.added" as StaticString, number), ("response.output_item.done", number + 3),
+                ] {
+                    append(name, number, item: place, to: &buffer) {
+                        ResponseOutput.append(call, origin, at: index, context, to: &$0)
+                    }
+                }
+                return
+            }
             let tool = tools.tool(of: call)
             let isCustom = tool?.isCustom ?? false
             let item = ResponseOutput.Item.call(index, isCustom: isCustom)
@@ -442,9 +457,6 @@ struct ResponseEventEncoder: AnswerEncoder {
             append("response.output_item.done", number + 3, item: place, to: &buffer) {
                 ResponseOutput.append(call, of: tool, at: index, context, status: "completed", to: &$0)
             }
-            number += 4
-            index += 1
-            place += 1
         }
     }
 

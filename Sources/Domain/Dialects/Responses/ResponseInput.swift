@@ -28,6 +28,8 @@ struct ResponseInput {
         static let serverCall: Set<String> = [
             "type", "id", "status", "server_label", "name", "arguments", "output", "error", "approval_request_id",
         ]
+        static let approvalRequest: Set<String> = ["type", "id", "server_label", "name", "arguments"]
+        static let approval: Set<String> = ["type", "id", "approval_request_id", "approve", "reason"]
         static let output: Set<String> = ["type", "id", "status", "call_id", "output"]
         static let textPart: Set<String> = ["type", "text"]
         static let refusalPart: Set<String> = ["type", "refusal"]
@@ -40,6 +42,10 @@ struct ResponseInput {
     private var open: (builder: MessageBuilder, stage: Stage)?
     /// The names of called tools by the ids of their calls: results name only the call.
     private var called: [ExactText: String] = [:]
+    /// The calls that wait for an approval, by the ids of their items.
+    private var asked: [ExactText: [UInt8]] = [:]
+    /// The approved calls that nothing of the model follows.
+    private var approved: [ApprovedCall] = []
     /// The tools of the request; `nil` for items without a request.
     private let tools: ToolTable?
     /// Whether the next item comes before the newest message of the user.
@@ -52,12 +58,18 @@ struct ResponseInput {
     }
 
     /// Translates a text, which is a message of the user, or an array of items.
-    ///
-    /// - Parameter tools: the tools of the request, with those of its items; `nil` for items without a request.
     static func translate(
-        items value: JSONSlice, _ path: String, calling tools: ToolTable? = nil, ignored: inout IgnoredMembers
+        items value: JSONSlice, _ path: String, ignored: inout IgnoredMembers
     ) throws(RelayError) -> [ModelMessage] {
-        if let text = value.string { return [ModelMessage(role: "user", content: text)] }
+        try translate(items: value, path, calling: nil, ignored: &ignored).messages
+    }
+
+    /// - Parameter tools: the tools of the request, with those of its items; `nil` for items without a request.
+    /// - Returns: the messages, and the calls of tools of servers that the items approve.
+    static func translate(
+        items value: JSONSlice, _ path: String, calling tools: ToolTable?, ignored: inout IgnoredMembers
+    ) throws(RelayError) -> (messages: [ModelMessage], approved: [ApprovedCall]) {
+        if let text = value.string { return ([ModelMessage(role: "user", content: text)], []) }
         guard let items = value.elements(atMost: ChatRequest.maximumMessages) else {
             throw .wrongType(path, "a string or an array of at most \(ChatRequest.maximumMessages) items")
         }
@@ -75,7 +87,7 @@ struct ResponseInput {
             throw .unsupported(path, "a model needs none of its items: send a message as well.")
         }
         ignored = input.ignored
-        return input.messages
+        return (input.messages, input.approved)
     }
 
     private mutating func add(_ item: DoorMembers, in path: String) throws(RelayError) {
@@ -110,6 +122,16 @@ struct ResponseInput {
             builder.toolName = builder.callID.flatMap { called[$0] }
             try add(content: item, "output", to: &builder, in: path)
             messages.append(builder.build())
+        case "mcp_approval_request":
+            try item.ignore(allBut: Members.approvalRequest, in: path, as: &ignored)
+            let id = try Self.required(item, "id", in: path)
+            let arguments = try item.arguments(in: path)
+            let name = try Self.origin(of: item, in: path).possibleName
+            add(call: id, name, arguments)
+            asked[id] = ApprovedCall.json(id, name: name, arguments: arguments)
+        case "mcp_approval_response":
+            try item.ignore(allBut: Members.approval, in: path, as: &ignored)
+            try add(approval: item, in: path)
         case "mcp_call":
             try item.ignore(allBut: Members.serverCall, in: path, as: &ignored)
             try add(serverCall: item, in: path)
@@ -124,7 +146,8 @@ struct ResponseInput {
         default:
             throw .unsupported(
                 "\(path)type",
-                "use message, reasoning, function_call, custom_tool_call, the output of a call, or mcp_call.")
+                "use message, reasoning, function_call, custom_tool_call, the output of a call, mcp_call, "
+                    + "mcp_approval_request or mcp_approval_response.")
         }
     }
 
@@ -156,17 +179,39 @@ struct ResponseInput {
         let id = try Self.required(item, "call_id", in: path)
         let own = try Self.required(item, "name", in: path)
         let namespace = try item.string("namespace", in: path)
-        let name = tools?.called(own, of: namespace) ?? ToolTable.called(own, of: namespace)
+        add(call: id, tools?.called(own, of: namespace) ?? ToolTable.called(own, of: namespace), arguments)
+    }
+
+    private mutating func add(call id: String, _ name: String, _ arguments: [UInt8]) {
+        approved = []
         called[id] = name
         if open == nil { open(MessageBuilder("assistant"), at: .calls) }
         open?.builder.add(call: id, name: name, arguments: arguments)
         open?.stage = .calls
     }
 
+    /// Adds the answer to a call of a tool of a server that waits for an approval.
+    private mutating func add(approval item: DoorMembers, in path: String) throws(RelayError) {
+        close()
+        let id = try Self.required(item, "approval_request_id", in: path)
+        guard let isApproved = try item.boolean("approve", in: path) else {
+            throw .invalid("\(path)approve is missing.", "\(path)approve")
+        }
+        let reason = try item.string("reason", in: path).map { " The reason is: \($0)" } ?? ""
+        var builder = MessageBuilder("tool")
+        (builder.callID, builder.toolName) = (id, called[id])
+        builder.text = (isApproved ? ApprovedCall.approval : ApprovedCall.refusal) + reason
+        messages.append(builder.build())
+        if isApproved { approved.append(ApprovedCall(id: id, json: asked[id])) }
+    }
+
+    private static func origin(of item: DoorMembers, in path: String) throws(RelayError) -> ToolOrigin {
+        ToolOrigin(label: try required(item, "server_label", in: path), name: try required(item, "name", in: path))
+    }
+
     /// Adds a call of a tool of a server with its result.
     private mutating func add(serverCall item: DoorMembers, in path: String) throws(RelayError) {
-        let origin = ToolOrigin(
-            label: try Self.required(item, "server_label", in: path), name: try Self.required(item, "name", in: path))
+        let origin = try Self.origin(of: item, in: path)
         if open == nil || open?.stage == .calls { open(MessageBuilder("assistant"), at: .serverCalls) }
         // The id that a response gives to a call is that of its round and the number of the call.
         let id = Array((try item.string("id", in: path) ?? "").utf8)
@@ -194,6 +239,7 @@ struct ResponseInput {
     /// Ends the open message, and opens another one.
     private mutating func open(_ builder: MessageBuilder, at stage: Stage) {
         close()
+        approved = []
         open = (builder, stage)
     }
 

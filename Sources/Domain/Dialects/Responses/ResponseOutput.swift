@@ -151,11 +151,15 @@ struct ResponseOutput {
         let tools = toolCalls.isEmpty ? ToolTable() : context.tools
         var index = 0
         forEachCall { call in
+            defer { index += 1 }
+            if let origin = context.servers.asked(call) {
+                add(.approvalRequest(index)) { Self.append(call, origin, at: index, context, to: &$0) }
+                return
+            }
             let tool = tools.tool(of: call)
             add(.call(index, isCustom: tool?.isCustom ?? false)) {
                 Self.append(call, of: tool, at: index, context, status: "completed", to: &$0)
             }
-            index += 1
         }
     }
 
@@ -190,7 +194,13 @@ struct ResponseOutput {
         body.append(jsonString: origin.name)
         body.append(",\"arguments\":")
         if hasBegun { body.append(jsonString: call.arguments.span) } else { body.append("\"\"") }
-        body.append(",\"approval_request_id\":null,\"status\":\"")
+        body.append(",\"approval_request_id\":")
+        if let id = call.id, id.utf8.starts(with: "mcpr_".utf8) {
+            body.append(jsonString: id)
+        } else {
+            body.append("null")
+        }
+        body.append(",\"status\":\"")
         switch call.state {
         case .done where hasBegun:
             body.append("completed\",\"output\":")
@@ -203,6 +213,22 @@ struct ResponseOutput {
             body.append("}]}}")
         default: body.append("in_progress\",\"output\":null,\"error\":null}")
         }
+    }
+
+    /// Appends an item with a call that waits for the client's approval.
+    static func append(
+        _ call: borrowing AnswerToolCall, _ origin: ToolOrigin, at index: Int, _ context: AnswerContext,
+        to body: inout ByteBuffer
+    ) {
+        body.append("{\"type\":\"mcp_approval_request\",\"id\":")
+        append(idOf: .approvalRequest(index), context, to: &body)
+        body.append(",\"server_label\":")
+        body.append(jsonString: origin.label)
+        body.append(",\"name\":")
+        body.append(jsonString: origin.name)
+        body.append(",\"arguments\":")
+        body.append(argumentsOf: call)
+        body.append("}")
     }
 
     /// Appends an item with reasoning. Without any it has no content.
@@ -278,6 +304,8 @@ struct ResponseOutput {
         case serverCall(StepPlace)
         /// A call of a tool of the client.
         case call(Int, isCustom: Bool)
+        /// A call of a tool of a server that waits for the client's approval, counted with those of tools of the client.
+        case approvalRequest(Int)
 
         /// The id of the item: that of the reply with the kind of the item, so that it is always the same.
         func id(in reply: ReplyID) -> String {
@@ -286,6 +314,7 @@ struct ResponseOutput {
             case .reasoning(let round): round == 0 ? "rs_\(reply)" : "rs_\(reply)_\(round)"
             case .message(let round): round == 0 ? "msg_\(reply)" : "msg_\(reply)_\(round)"
             case .serverCall(let place): "mcp_\(reply)_\(place.round)_\(place.index)"
+            case .approvalRequest(let index): "mcpr_\(reply)_\(index)"
             case .call(let index, let isCustom): "\(isCustom ? "ctc" : "fc")_\(reply)_\(index)"
             }
         }

@@ -11,13 +11,22 @@ public struct ResponseServers: Sendable {
     }
 
     let servers: [Server]
+    /// The tools whose calls wait for the client, by the names that the model has for them.
+    private let asking: [ExactText: ToolOrigin]
 
     /// Creates the servers of a request that names none.
-    public init() { servers = [] }
+    public init() { (servers, asking) = ([], [:]) }
 
     /// Reads the servers that a stored request names.
     public init(of members: [RawMember]) {
         let named = members.toolServers
+        var asking: [ExactText: ToolOrigin] = [:]
+        for server in named {
+            for tool in server.tools where tool.isAsked {
+                asking[ExactText(tool.calledName)] = ToolOrigin(label: server.label, name: tool.name)
+            }
+        }
+        self.asking = asking
         var functions: [ExactText: JSONSlice] = [:]
         for tool in named.isEmpty ? [] : members.offeredTools { functions[ExactText(tool.name)] = tool.function }
         servers = named.map { server in
@@ -42,6 +51,11 @@ public struct ResponseServers: Sendable {
     }
 
     public var isEmpty: Bool { servers.isEmpty }
+
+    /// The tool of a call that waits for the client; `nil` for another call.
+    func asked(_ call: borrowing AnswerToolCall) -> ToolOrigin? {
+        asking.isEmpty ? nil : asking[ExactText(String(decodingJSON: call.name))]
+    }
 
     /// The size of all lists, in bytes.
     var size: Int { servers.reduce(0) { $0 + $1.tools.count } }

@@ -95,6 +95,13 @@ extension ReplyGenerator {
         return .ranTools(asksAgain: reply.contentEnd.toolCalls == 0)
     }
 
+    /// Runs the calls that the client has approved, before the model is asked.
+    func runApproved(_ tools: ReplyTools) async throws(RelayError) {
+        tools.beginApproved()
+        if !tools.hasOpenCalls { try await store(tools) }
+        try await run(tools)
+    }
+
     /// Takes over the steps of a reply that another process has left: gives the readers what the model said, and ends its calls.
     func adopt(_ tools: ReplyTools) async throws(RelayError) {
         var stored = StoredSteps()

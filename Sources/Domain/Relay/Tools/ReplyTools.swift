@@ -25,6 +25,10 @@ final class ReplyTools {
     private let requestedMaximum: Int?
     /// The tools of named servers by the names that the model has for them.
     private let origins: [ExactText: ToolOrigin]
+    /// The tools whose calls end the answer, because the client wants to be asked.
+    private var asking: Set<ExactText> = []
+    /// The calls that the client has approved, until they begin.
+    private var approved: [AnswerSteps.Call]
 
     private(set) var steps = AnswerSteps()
     /// The end of the content of the rounds.
@@ -61,10 +65,12 @@ final class ReplyTools {
         key = "\(id)"
         maximumRounds = limits.toolRounds
         requestedMaximum = members.maximumToolCalls
+        approved = Array(members.approvedCalls.prefix(Self.keptCalls))
         var origins: [ExactText: ToolOrigin] = [:]
         for server in members.toolServers {
             for tool in server.tools {
                 origins[ExactText(tool.calledName)] = ToolOrigin(label: server.label, name: tool.name)
+                if tool.isAsked { asking.insert(ExactText(tool.calledName)) }
             }
         }
         self.origins = origins
@@ -84,7 +90,9 @@ final class ReplyTools {
     func takeCalls(_ array: Span<UInt8>) {
         guard let list = (try? JSONSlice(array.array))?.elements(first: .max) else { return }
         for element in list {
-            guard let call = AnswerSteps.Call(element), !others.contains(call.name) else {
+            guard let call = AnswerSteps.Call(element), !others.contains(call.name),
+                !asking.contains(ExactText(call.name))
+            else {
                 callsOfClient.append(element.bytes)
                 continue
             }
@@ -130,6 +138,16 @@ final class ReplyTools {
         tokens.answer += lastLine?.answerTokens ?? 0
         steps.rounds.append(round)
         stepsChanged()
+    }
+
+    /// Whether calls that the client has approved have not begun. They are the first round.
+    var hasApproved: Bool { !approved.isEmpty && steps.rounds.isEmpty }
+
+    /// Begins the round of the calls that the client has approved.
+    func beginApproved() {
+        calls = approved
+        approved = []
+        beginRound(text: [], thinking: [], lastLine: nil)
     }
 
     private func stepsChanged() {

@@ -29,12 +29,16 @@ let program: Floor = [
     "ModelServers": ["Basics", "HTTP", "Sockets", "HTTPClient", "Chat", "Dialects"],
     "PostgresStore": ["Basics", "Cryptography", "Sockets", "Postgres", "Identity", "Chat", "Relay"],
     "Tools": ["Basics", "HTTP", "Sockets", "HTTPClient", "CSystem", "Identity", "Chat", "Relay"],
-    "Configuration": below + ["ModelServers", "Tools"],
+    "Hooks": ["Basics", "HTTP", "Cryptography", "Sockets", "HTTPClient", "Identity", "Chat", "Relay"],
+    "Configuration": below + ["ModelServers", "Tools", "Hooks"],
     "DevelopmentCluster": ["CSystem"],
     "Page": [],
-    "Server": below + ["CSystem", "ModelServers", "PostgresStore", "Tools", "Configuration", "Page"],
+    "Server": below + ["CSystem", "ModelServers", "PostgresStore", "Tools", "Hooks", "Configuration", "Page"],
     "Command": below
-        + ["CSystem", "ModelServers", "PostgresStore", "Tools", "Configuration", "DevelopmentCluster", "Server"],
+        + [
+            "CSystem", "ModelServers", "PostgresStore", "Tools", "Hooks", "Configuration", "DevelopmentCluster",
+            "Server",
+        ],
     "chatterd": ["Command"],
 ]
 /// Libraries for apps, and the terminal.
@@ -64,7 +68,7 @@ let all = ["ServerTestSupport"]
 let tests: Floor = [
     "Basics": [], "HTTP": [], "JSONLog": [], "Cryptography": ["Identity"], "Sockets": [], "HTTPServer": [],
     "HTTPClient": [], "Postgres": [], "Identity": [], "Metrics": [], "Chat": [], "Relay": [], "Dialects": [],
-    "ModelServers": [], "Tools": [],
+    "ModelServers": [], "Tools": [], "Hooks": [],
     "PostgresStore": ["Server"], "Configuration": [], "Page": [], "Command": [], "ChatterClient": [],
     "ChatterModels": ["MirrorModels"], "ChatterFoundationModels": [], "MacroExpansion": [], "Terminal": [],
     "ChatterMacros": ["MirrorModels"], "ChatterSwiftAI": ["SeedSamples"],

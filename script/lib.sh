@@ -40,19 +40,19 @@ persistently() {
     done
 }
 
-# unpacked PACKAGE: prints the path of the program that has the name of its Debian package. Fetches and unpacks the package if the
-# program is missing. An installed package would start a service, now and at each boot. The program's libraries must be installed
-# already.
+# unpacked PACKAGE [PROGRAM]: prints the path of a program of a Debian package, by default of the one with its name. Fetches and
+# unpacks the package if the program is missing. An installed package would start a service, now and at each boot. The program's
+# libraries must be installed already.
 unpacked() {
-    local home=$PWD/.build/debian/$1
-    if PATH=$PATH:/usr/sbin:$home/usr/sbin:$home/usr/bin command -v "$1"; then return; fi
+    local home=$PWD/.build/debian/$1 program=${2:-$1}
+    if PATH=$PATH:/usr/sbin:$home/usr/sbin:$home/usr/bin command -v "$program"; then return; fi
     say "fetching $1"
     rm -rf "$home" && mkdir -p "$home"
     # The lists of a machine may be older than the package.
     fetch() { (cd "$home" && apt-get download "$1") || { as_root apt-get -qq update && (cd "$home" && apt-get download "$1"); }; }
     persistently fetch "$1" || die "apt-get could not fetch $1: is there a network?"
     dpkg -x "$home/$1"_*.deb "$home"
-    PATH=$PATH:$home/usr/sbin:$home/usr/bin command -v "$1"
+    PATH=$PATH:$home/usr/sbin:$home/usr/bin command -v "$program"
 }
 
 # as_root COMMAND…: directly as root, else through sudo.

@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdHTTP
 import ChatterdHTTPClient
+import ChatterdIdentity
 import ChatterdTools
 import Testing
 
@@ -30,7 +31,9 @@ import Testing
         let tool = try #require(try read("[\(Self.weather)]").first)
         #expect(tool.name == "get_weather" && tool.terms.isIdempotent && tool.terms.isParallel)
         #expect(tool.terms.timeout == .seconds(5) && tool.terms.maximumSize == 128 << 10)
-        #expect(tool.terms.permit("shop") && tool.terms.permit("edu.umich") && !tool.terms.permit("edu"))
+        #expect(
+            tool.terms.apps.contains("shop") && tool.terms.apps.contains("edu.umich")
+                && !tool.terms.apps.contains("edu"))
         #expect(tool.terms.approval == .always && tool.needsApproval)
         guard case .http(let request) = tool.action else { throw UsageError("no request") }
         #expect(request.method == .post && request.allowsPrivate && request.hosts.isEmpty)
@@ -45,7 +48,7 @@ import Testing
             .first)
         guard case .command(let command) = tool.action else { throw UsageError("no program") }
         #expect(command.arguments == ["/bin/df", "-h"] && command.directory == "/tmp" && command.memory == 64 << 20)
-        #expect(tool.terms.timeout == .seconds(30) && !tool.terms.isIdempotent && tool.terms.permit("any"))
+        #expect(tool.terms.timeout == .seconds(30) && !tool.terms.isIdempotent && tool.terms.apps.contains("any"))
         #expect(tool.terms.approval == .never && !tool.needsApproval)
     }
 
@@ -109,7 +112,7 @@ import Testing
         #expect(server.name == "docs" && server.tools == ["search"])
         #expect(transport.origin.description == "https://mcp.example:8443" && transport.path == "/v1/mcp?k=1")
         #expect(transport.allowsPrivate && transport.fields[.authorization] == "Bearer hush")
-        #expect(server.terms.isIdempotent && server.terms.maximumSize == 1_024 && !server.terms.permit("other"))
+        #expect(server.terms.isIdempotent && server.terms.maximumSize == 1_024 && !server.terms.apps.contains("other"))
     }
 
     @Test func serverAsAProgramIsRead() throws {

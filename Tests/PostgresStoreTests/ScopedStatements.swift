@@ -139,6 +139,7 @@ struct ScopedStatements {
             SettlementStatements.settleTurn(
                 runningTurn, process: process, isAbandonedHere: true, closesRegenerated: true
             ).bound,
+            DeliveryStatements.add(endOf: runningTurn, for: ["a"]).bound,
             ReplyStatements.restart(runningTurn, id: running, owner: process, attempt: 1).bound,
             ReplyStatements.storeSteps([], of: runningTurn, id: running, owner: process, attempt: 1).bound,
             ReplyStatements.steps(of: runningTurn, id: running).bound,

@@ -23,7 +23,7 @@ struct StoreProcesses: Sendable {
     /// Runs `body` on a shard.
     static func run(
         count: Int = 2, keyLifetime: Duration = .seconds(3_600), memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
-        conversationLimit: Int = 1 << 30, historyCache: Int = 1 << 20,
+        conversationLimit: Int = 1 << 30, historyCache: Int = 1 << 20, hooks: [String] = [],
         _ body: @escaping @Sendable (StoreProcesses) async throws -> Void
     ) async throws {
         let conninfo = try await blocking { try PrivateCluster.shared().makeDatabase() }
@@ -35,7 +35,7 @@ struct StoreProcesses: Sendable {
                     pool: pool, lease: ProcessLease(id: .random()), historyLimit: 1 << 20,
                     conversationLimit: conversationLimit, memory: memory,
                     histories: HistoryCache(limit: historyCache, budget: memory), keyLifetime: keyLifetime,
-                    pageLifetime: .seconds(3_600))
+                    pageLifetime: .seconds(3_600), hooks: hooks)
             }
             try await body(StoreProcesses(conninfo: conninfo, pool: pool, stores: stores))
         }

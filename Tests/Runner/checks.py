@@ -231,6 +231,11 @@ def proxies(run: Run) -> None:
     run.commands.run("Tests/System/proxies/proxies.sh", *(run.arguments or ["--short"]), env=programs())
 
 
+def patroni(run: Run) -> None:
+    packages = next(run.python("patroni").parent.parent.glob("lib/python*/site-packages"))
+    run.commands.run("Tests/System/chaos/patroni.sh", *run.arguments, env=programs() | {"PATRONI_PACKAGES": str(packages)})
+
+
 def monitoring(run: Run) -> None:
     run.commands.run("Tests/System/monitoring/monitoring.sh", *run.arguments, env=programs())
 
@@ -240,7 +245,7 @@ def backup(run: Run) -> None:
 
 
 def tools(run: Run) -> None:
-    run.unittest(run.python("clients"), "tools.test_mcp", env={"MCP_PYTHON": str(run.python("mcp")), "MCP_1_PYTHON": str(run.python("mcp-1"))})
+    run.unittest(run.python("clients"), "tools.test_mcp", "tools.test_hooks", env={"MCP_PYTHON": str(run.python("mcp")), "MCP_1_PYTHON": str(run.python("mcp-1"))})
 
 
 def attacks(run: Run) -> None:
@@ -283,6 +288,7 @@ CHECKS = [
     Check("openapi", "generated requests to all endpoints of /openapi.json but the feed", openapi, time="1 / 2", lane="waits"),
     Check("faults", "model servers that fail in every known way, as a scored table", faults, time="1 / 3", lane="waits"),
     Check("chaos", "processes and PostgreSQL killed, stopped and replaced, connections cut, credentials revoked", chaos, time="1.5 / 7.5", lane="waits"),
+    Check("patroni", "chatterd on a Patroni cluster with deploy/patroni: nodes killed and frozen, switchovers (-- --events 15: more of them)", patroni, needs="build run tests proxies", form="long", time="3", limit=2400, lane="waits"),
     Check("monitoring", "the rules for alerts and the dashboard with a real Prometheus: each alert fires, each query has a value", monitoring, needs="build run tests prometheus", form="long", time="0.5", lane="waits"),
     Check("backup", "a dump and a base backup under load, restored and compared byte for byte", backup, form="long", time="0.5", lane="waits"),
     Check("tools", "servers of tools of PyPI's packages for the Model Context Protocol", tools, form="long", time="0.5", lane="waits"),

@@ -39,12 +39,14 @@ extension ChatterError {
             self = .notFound(error)
         case "invalid_request", "history_too_large", "attachments_full", "text_full", "context_too_long",
             "unsupported_field", "upstream_rejected", "idempotency_key_reused", "conversation_exists",
-            "conversation_replaced", "response_restarted", "reply_not_complete", "call_not_asked", "upstream_exists":
+            "conversation_replaced", "response_restarted", "reply_not_complete", "call_not_asked", "upstream_exists",
+            "prompt_refused":
             self = .rejected(error)
-        case "interrupted", "text_lost", "answer_too_large", "answer_violates_format": self = .modelFailed(error)
+        case "interrupted", "text_lost", "answer_too_large", "answer_violates_format", "answer_refused":
+            self = .modelFailed(error)
         case _ where error.code.hasPrefix("upstream_"): self = .modelFailed(error)
         case "store_unavailable", "shutting_down", "reply_not_stored", "internal", "internal_error",
-            "issuer_unavailable":
+            "issuer_unavailable", "hook_failed":
             self = .serverFailed(error)
         default: self.init(error, unknownWithStatus: status)
         }
@@ -63,7 +65,7 @@ extension ChatterError {
 
     private static func isRetryable(_ code: String, _ status: Int) -> Bool {
         switch code {
-        case "answer_too_large", "internal_error": false
+        case "answer_too_large", "answer_refused", "internal_error": false
         default: status == 408 || status == 429 || status >= 500 || code == "conversation_busy"
         }
     }

@@ -15,6 +15,8 @@ extension RelayError.Code {
             .upstreamExists:
             .conflict
         case .replyNotFound, .conversationNotFound, .upstreamNotFound, .keyNotFound: .notFound
+        case .promptRefused: .forbidden
+        case .answerRefused, .hookFailed: .badGateway
         case .access(let code):
             switch code {
             case .unauthorized: .unauthorized

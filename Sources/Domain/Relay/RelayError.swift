@@ -38,6 +38,12 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         case replyNotComplete
         /// The call of a tool does not wait for an approval, or has another answer.
         case callNotAsked
+        /// A hook of the operator has refused the prompt.
+        case promptRefused
+        /// A hook of the operator has refused the answer.
+        case answerRefused
+        /// A hook of the operator has not answered, or not understood.
+        case hookFailed
         /// The `Idempotency-Key` was used with another body before.
         case idempotencyKeyReused
         /// The conversation does not exist, or belongs to another owner.
@@ -78,6 +84,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
             case .responseRestarted: "response_restarted"
             case .replyNotComplete: "reply_not_complete"
             case .callNotAsked: "call_not_asked"
+            case .promptRefused: "prompt_refused"
+            case .answerRefused: "answer_refused"
+            case .hookFailed: "hook_failed"
             case .idempotencyKeyReused: "idempotency_key_reused"
             case .conversationNotFound: "conversation_not_found"
             case .conversationExists: "conversation_exists"
@@ -95,12 +104,13 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
         public var isRetryable: Bool {
             switch self {
             case .invalidRequest, .historyTooLarge, .attachmentsFull, .textFull, .conversationReplaced, .replyNotFound,
-                .responseRestarted, .replyNotComplete, .callNotAsked, .idempotencyKeyReused, .conversationNotFound,
-                .conversationExists, .upstreamNotFound, .upstreamExists, .keyNotFound:
+                .responseRestarted, .replyNotComplete, .callNotAsked, .promptRefused, .answerRefused,
+                .idempotencyKeyReused,
+                .conversationNotFound, .conversationExists, .upstreamNotFound, .upstreamExists, .keyNotFound:
                 false
             case .access(let code): code == .issuerUnavailable || code == .rateLimited
             case .storeUnavailable, .overloaded, .shuttingDown, .replyNotStored, .interrupted, .textLost, .cancelled,
-                .conversationBusy, .internal:
+                .conversationBusy, .hookFailed, .internal:
                 true
             case .model(let code): code.isRetryable
             }
@@ -112,8 +122,9 @@ public struct RelayError: Error, Sendable, Equatable, CustomStringConvertible {
                 .invalidRequest, .storeUnavailable, .overloaded, .historyTooLarge, .attachmentsFull, .textFull,
                 .shuttingDown, .replyNotStored, .conversationReplaced, .interrupted, .textLost, .cancelled,
                 .replyNotFound,
-                .responseRestarted, .replyNotComplete, .callNotAsked, .idempotencyKeyReused, .conversationNotFound,
-                .conversationExists, .conversationBusy, .upstreamNotFound, .upstreamExists, .keyNotFound, .internal,
+                .responseRestarted, .replyNotComplete, .callNotAsked, .promptRefused, .answerRefused, .hookFailed,
+                .idempotencyKeyReused, .conversationNotFound, .conversationExists, .conversationBusy, .upstreamNotFound,
+                .upstreamExists, .keyNotFound, .internal,
             ] + AccessError.Code.allCases.map(Code.access) + ModelError.Code.allCases.map(Code.model)
         }
     }

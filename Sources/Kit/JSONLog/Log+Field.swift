@@ -11,6 +11,8 @@ extension Log {
         case next(String)
         /// The name of a tool of the server, or of a server of tools.
         case tool(String)
+        /// The name of a hook.
+        case hook(String)
         /// The name of an issuer of tokens.
         case issuer(String)
         /// The name of a model.

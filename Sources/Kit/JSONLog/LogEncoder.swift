@@ -118,6 +118,7 @@ struct LogEncoder: Sendable {
         case .upstream(let text): line.member("upstream", Self.cut(text, to: Self.shortText))
         case .next(let text): line.member("next", Self.cut(text, to: Self.shortText))
         case .tool(let text): line.member("tool", Self.cut(text, to: Self.shortText))
+        case .hook(let text): line.member("hook", Self.cut(text, to: Self.shortText))
         case .issuer(let text): line.member("issuer", Self.cut(text, to: Self.shortText))
         case .model(let text): line.member("model", Self.cut(text, to: Self.shortText))
         case .address(let text): line.member("address", Self.cut(text, to: Self.shortText))

@@ -3,6 +3,7 @@ import ChatterdChat
 import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPClient
+import ChatterdIdentity
 import ChatterdRelay
 import ChatterdSockets
 import ChatterdTools
@@ -105,7 +106,8 @@ public enum ToolsRequest: Sendable, Equatable {
         if tool.needsApproval { facts.append("needs approval") }
         if tool.terms.isIdempotent { facts.append("idempotent") }
         if tool.terms.isParallel { facts.append("parallel") }
-        if !tool.terms.apps.isEmpty { facts.append("apps \(tool.terms.apps.joined(separator: ", "))") }
+        let apps = tool.terms.apps.patterns
+        if !apps.isEmpty { facts.append("apps \(apps.joined(separator: ", "))") }
         return "\(tool.name): \(facts.joined(separator: "; "))"
     }
 }

@@ -19,6 +19,8 @@ public struct Configuration: Sendable {
     public var upstreams = Upstreams()
     /// The tools of the server.
     public var tools = Tools()
+    /// The hooks of the operator.
+    public var hooks = Hooks()
     /// PostgreSQL, and the retention of its data.
     public var store = Store()
     /// The content of the log.

@@ -45,6 +45,8 @@ extension Migration {
             Migration(name: "0028_tools", sql: String(decoding: PackageResources._028_tools_sql, as: UTF8.self)),
             Migration(
                 name: "0029_approvals", sql: String(decoding: PackageResources._029_approvals_sql, as: UTF8.self)),
+            Migration(
+                name: "0030_deliveries", sql: String(decoding: PackageResources._030_deliveries_sql, as: UTF8.self)),
         ]
     }
 }

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdIdentity
 import ChatterdRelay
 import ChatterdSockets
 
@@ -38,7 +39,7 @@ public final class ResidentTools: ToolRunner {
 
     /// The tools that an app may use, as a model gets them.
     public func offers(to app: String) -> [ServerTool] {
-        (declared + (servers?.tools ?? [])).filter { $0.terms.permit(app) }.map(\.offer)
+        (declared + (servers?.tools ?? [])).filter { $0.terms.apps.contains(app) }.map(\.offer)
     }
 
     /// The tools of a server that speaks the Model Context Protocol, as a model gets them.
@@ -55,7 +56,7 @@ public final class ResidentTools: ToolRunner {
         }.map(\.offer)
     }
 
-    public func isOffered(_ name: String, to app: String) -> Bool { terms(of: name)?.permit(app) ?? false }
+    public func isOffered(_ name: String, to app: String) -> Bool { terms(of: name)?.apps.contains(app) ?? false }
 
     public func isIdempotent(_ name: String) -> Bool { terms(of: name)?.isIdempotent ?? false }
 

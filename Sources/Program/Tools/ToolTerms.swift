@@ -1,3 +1,5 @@
+import ChatterdIdentity
+
 /// Which calls of a tool wait until a person has approved them.
 public enum Approval: String, Sendable, CaseIterable {
     case never
@@ -8,8 +10,8 @@ public enum Approval: String, Sendable, CaseIterable {
 
 /// Who may use a tool, and the limits of its calls.
 public struct ToolTerms: Sendable {
-    /// The apps that may use the tool: a name, or a prefix before `*`. Empty for all.
-    public var apps: [String] = []
+    /// The apps that may use the tool.
+    public var apps = AppSelection()
     /// The limit of a call.
     public var timeout = Duration.seconds(30)
     /// The limit of a result, in bytes.
@@ -22,12 +24,4 @@ public struct ToolTerms: Sendable {
     public var isParallel = false
 
     public init() {}
-
-    /// Whether an app may use the tool.
-    public func permit(_ app: String) -> Bool {
-        apps.isEmpty
-            || apps.contains { pattern in
-                pattern.hasSuffix("*") ? app.hasPrefix(String(pattern.dropLast())) : app == pattern
-            }
-    }
 }

@@ -134,6 +134,9 @@ struct ScriptedRun {
             case .send:
                 actions.append("send")
                 next(.sent)
+            case .review:
+                actions.append("review")
+                answer("review", .reviewed)
             case .restart:
                 actions.append("restart")
                 if answers["restart"]?.isEmpty != false { text = "" }

@@ -12,6 +12,8 @@ final class TestRelay {
     let model = ScriptedModel()
     /// The tools of the server.
     let tools: ScriptedTools
+    /// The hooks of the operator.
+    let hooks: ScriptedHooks?
     let board: TurnBoard
     let service: ChatService
     let directory: ReplyDirectory
@@ -25,7 +27,8 @@ final class TestRelay {
     convenience init(
         _ limits: RelayLimits = RelayLimits(), failovers: Int = 0, rescues: Int = 0,
         restartWait: Duration = .zero, ownerCheckInterval: Duration = .zero, slots: MemorySlots? = nil,
-        database: MemoryDatabase = MemoryDatabase(), tools: ScriptedTools = ScriptedTools()
+        database: MemoryDatabase = MemoryDatabase(), tools: ScriptedTools = ScriptedTools(),
+        hooks: ScriptedHooks? = nil
     ) {
         var limits = limits
         limits.failoverAttempts = failovers
@@ -34,14 +37,15 @@ final class TestRelay {
         limits.ownerCheckInterval = ownerCheckInterval
         self.init(
             limits, clock: ManualClock(), store: MemoryStore(database, process: 1), board: TurnBoard(limits: limits),
-            directory: ReplyDirectory(), tools: tools, slots: slots)
+            directory: ReplyDirectory(), tools: tools, hooks: hooks, slots: slots)
     }
 
     private init(
         _ limits: RelayLimits, clock: ManualClock, store: MemoryStore, board: TurnBoard, directory: ReplyDirectory,
-        tools: ScriptedTools, slots: MemorySlots? = nil
+        tools: ScriptedTools, hooks: ScriptedHooks? = nil, slots: MemorySlots? = nil
     ) {
         self.tools = tools
+        self.hooks = hooks
         self.limits = limits
         self.clock = clock
         self.store = store
@@ -60,7 +64,7 @@ final class TestRelay {
                     scheduler: clock.scheduler(of: clock.makeShard()))
             },
             limits: limits,
-            board: board, directory: directory, scheduler: clock.scheduler(of: shard), tools: tools,
+            board: board, directory: directory, scheduler: clock.scheduler(of: shard), tools: tools, hooks: hooks,
             makeID: {
                 var generator = SystemRandomNumberGenerator()
                 return ReplyID(in: $0, using: &generator)

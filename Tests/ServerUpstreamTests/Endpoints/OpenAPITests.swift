@@ -292,8 +292,9 @@ import Testing
         let others: Set<String> = [
             // Those of the front doors.
             "anthropic-version", "x-conversation-id", "x-history", "x-ignored-members", "x-stainless-retry-count",
-            // Those of requests to servers of tools.
-            "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id",
+            // Those of requests to servers of tools and to hooks.
+            "mcp-method", "mcp-name", "webhook-id", "webhook-signature", "webhook-timestamp", "mcp-protocol-version",
+            "mcp-session-id",
             "accept", "access-control-request-headers", "access-control-request-method", "authorization",
             "connection", "content-encoding",
             "content-length", "content-type", "cookie", "date", "expect", "forwarded", "host", "keep-alive", "origin",

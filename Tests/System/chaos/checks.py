@@ -12,7 +12,7 @@ from chaos.rows import FAILED, FINAL, Conversation, Row
 from chaos.run_state import Delivery, Prompt, Reply, RunState
 from chaos.tool_checks import ToolChecks
 from chaos.tool_server import ToolServer
-from harness.cluster import Cluster
+from harness.database import Database
 from harness.ledger import Seal
 from harness.processes import FAILOVERS, RESCUES
 from harness.record import Record
@@ -23,7 +23,7 @@ from harness.upstream import Upstream
 class Checks:
     """The checks after the run; violations go to the record."""
 
-    def __init__(self, state: RunState, upstream: Upstream, tools: ToolServer, cluster: Cluster) -> None:
+    def __init__(self, state: RunState, upstream: Upstream, tools: ToolServer, cluster: Database) -> None:
         self._state, self._upstream, self._tools, self._cluster = state, upstream, tools, cluster
         self._record: Record = state.record
         self._row: dict[str, str] = {}  # by token, for reports

@@ -180,6 +180,10 @@ class Client(Reader):
     def _acknowledged(
         self, prompt: Prompt, exchanges: list[Exchange], began: float | None = None
     ) -> tuple[Reply, list[Exchange]]:
+        # The head of a stream is sent as soon as the prompt is stored, an answer in one piece later.
+        is_stream = any(one.status == 200 and one.fields.get("content-type") != "application/json" for one in exchanges)
+        if is_stream and not prompt.is_acknowledged:
+            self._state.openings.append(self._record.now())
         prompt.is_acknowledged = True
         names = {exchange.fields.get("location", "").removeprefix("/replies/") for exchange in exchanges}
         name = min(names)

@@ -89,6 +89,7 @@ class RunState:
         self.proxies: list[CuttingProxy] = []
         self.prompts: dict[str, Prompt] = {}
         self.turns: list[Turn] = []  # of chats
+        self.openings: list[float] = []  # when the streams of new prompts began, in seconds of the run
         self.deleted: set[str] = set()  # conversations
         self.is_draining = False
         self.is_over = False

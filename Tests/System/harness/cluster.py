@@ -10,8 +10,9 @@ import os
 import shutil
 import signal
 import subprocess
-from typing import Any, AsyncIterator
+from typing import Any
 
+from harness.database import Database
 from harness.machine import TIMEOUT, as_database_user, end_with_us
 
 SETTINGS = {
@@ -133,10 +134,11 @@ class Node:
         return [f"{self._programs}/psql", "-XqAt", "-v", "ON_ERROR_STOP=1", "-d", conninfo]
 
 
-class Cluster:
+class Cluster(Database):
     """The server that chatterd uses, and its standby, if there is one: `none`, `sync` or `async`."""
 
     def __init__(self, scratch: str, standby: str = "none") -> None:
+        super().__init__()
         self._log = open(f"{scratch}/postgres.log", "ab")
         self._scratch = scratch
         self._is_synchronous = standby == "sync"
@@ -147,7 +149,6 @@ class Cluster:
         if self.standby is not None:
             self.conninfo += " target_session_attrs=read-write connect_timeout=5"
         self.is_lossy = standby == "async"
-        self.lost: list[dict[str, Any]] = []  # new rows of dead primaries
         self.failure_lock = asyncio.Lock()  # one injected failure at a time
 
     async def make(self) -> None:
@@ -244,31 +245,6 @@ class Cluster:
                 node.stop()
         self._log.close()
 
-    async def run(self, statement: str, database: str = "chaos") -> bytes:
-        """The output of psql."""
-        return await self._query(self.primary.psql(database), statement)
-
-    @staticmethod
-    async def _query(psql: list[str], statement: str) -> bytes:
-        process = await asyncio.create_subprocess_exec(
-            *psql, "-c", statement, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
-        output, errors = await process.communicate()
-        if process.returncode != 0:
-            raise RuntimeError(errors.decode(errors="replace").strip())
-        return output
-
-    async def rows(self, query: str, database: str = "chaos") -> list[dict[str, Any]]:
-        """The rows of a query."""
-        output = await self.run(f"SELECT row_to_json(r) FROM ({query}) r", database)
-        return [json.loads(line) for line in output.decode().split("\n") if line]
-
-    async def stream(self, query: str) -> AsyncIterator[dict[str, Any]]:
-        """The rows of a query one by one, in any number."""
-        process = await asyncio.create_subprocess_exec(
-            *self.primary.psql("chaos"), "-v", "FETCH_COUNT=200", "-c", f"SELECT row_to_json(r) FROM ({query}) r",
-            stdout=asyncio.subprocess.PIPE, limit=1 << 28)
-        assert process.stdout is not None
-        while line := await process.stdout.readline():
-            yield json.loads(line)
-        if await process.wait() != 0:
-            raise RuntimeError(f"psql failed at: {query}")
+    def psql(self, database: str = "") -> list[str]:
+        """The psql command for the primary."""
+        return self.primary.psql(database or "chaos")

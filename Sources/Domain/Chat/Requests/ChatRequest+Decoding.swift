@@ -90,6 +90,11 @@ extension ChatRequest {
         return try ChatRequestField("model", body.extracting(range)).name(upTo: ModelName.maximumLength)
     }
 
+    /// Decodes an array of messages.
+    public static func messages(decoding array: Span<UInt8>) throws(ChatRequestError) -> [ModelMessage] {
+        try messages(0..<array.count, in: array)
+    }
+
     /// The messages in the array at `range`.
     static func messages(_ range: Range<Int>?, in body: Span<UInt8>) throws(ChatRequestError) -> [ModelMessage] {
         guard let range else { throw .missing("messages") }

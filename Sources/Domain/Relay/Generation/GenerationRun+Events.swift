@@ -30,6 +30,8 @@ extension GenerationRun {
         case restarted
         /// The end of the request is recorded.
         case judged
+        /// The hooks have seen the answer, and the reply has it.
+        case reviewed
         /// The calls of tools have results; `asksAgain` says whether the model gets them now.
         case ranTools(asksAgain: Bool)
         /// The answer is checked; `nil` if it has the form that the request asks for.
@@ -64,6 +66,8 @@ extension GenerationRun {
         case replay([[UInt8]])
         /// Record the end of the request. `judged` follows.
         case judge(Verdict)
+        /// Ask the hooks about the complete answer, and append it. `reviewed` follows.
+        case review
         /// Run the tools that the answer calls. `ranTools` follows.
         case runTools
         /// Check whether the complete answer has the form that the request asks for. `checked` follows.

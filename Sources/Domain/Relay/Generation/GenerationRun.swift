@@ -18,6 +18,7 @@ struct GenerationRun {
         case generating
         case restarting
         case judging(End)
+        case reviewing
         case runningTools
         case checking
         indirect case learning(ModelError)
@@ -57,6 +58,8 @@ struct GenerationRun {
     private var failures = RarelyUsed<FailureRecord>()
     /// Whether an answer without thoughts is one.
     private let isThinkingOptional: Bool
+    /// Whether the hooks see the complete answer before clients do.
+    private let isReviewed: Bool
     /// Whether the request asks for a form of the answer.
     private let hasForm: Bool
 
@@ -83,10 +86,14 @@ struct GenerationRun {
 
     /// - Parameters:
     ///   - isThinkingOptional: whether a request for thoughts is sent again without it to a model that cannot think.
+    ///   - isReviewed: whether the hooks see the complete answer before clients do.
     ///   - hasForm: whether the complete answer is checked.
-    init(_ limits: RelayLimits, isThinkingOptional: Bool = false, hasForm: Bool = false) {
+    init(
+        _ limits: RelayLimits, isThinkingOptional: Bool = false, isReviewed: Bool = false, hasForm: Bool = false
+    ) {
         plan = FailoverPlan(limits)
         self.isThinkingOptional = isThinkingOptional
+        self.isReviewed = isReviewed
         self.hasForm = hasForm
     }
 
@@ -178,6 +185,7 @@ struct GenerationRun {
             // The refusal came from the server as it was.
             failures.updateIfUsed { $0.refused = nil }
             return fit()
+        case (.reviewing, .reviewed): return runToolsOrCheck()
         case (.runningTools, .ranTools(let asksAgain)): return asksAgain ? beginRound() : checkOrComplete()
         case (.checking, .checked(let violation)): return continueAfter(violation, content)
         case (.learning(let error), .learned(let report)): return sendLess(report, after: error)
@@ -320,12 +328,20 @@ struct GenerationRun {
                     detail: "a model ended without a line with done")
                 return fail(for: error, content)
             }
-            guard !callsTools else {
-                state = .runningTools
-                return .runTools
+            guard !isReviewed else {
+                state = .reviewing
+                return .review
             }
-            return checkOrComplete()
+            return runToolsOrCheck()
         }
+    }
+
+    private mutating func runToolsOrCheck() -> Action {
+        guard !callsTools else {
+            state = .runningTools
+            return .runTools
+        }
+        return checkOrComplete()
     }
 
     private mutating func checkOrComplete() -> Action {

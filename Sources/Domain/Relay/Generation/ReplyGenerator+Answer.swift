@@ -50,6 +50,11 @@ extension ReplyGenerator: GenerationConsumer {
     private func append(_ lines: LineRun) {
         if let tools, let line = lines.single, appendParts(of: line, in: lines.bytes, tools) { return }
         if lines.isDone, lines.single != nil { run.lastLine = lines.bytes.array }
+        if let held { return held.take(lines) }
+        appendToReply(lines)
+    }
+
+    func appendToReply(_ lines: LineRun) {
         reply.append(lines)
         if awaitsFirstToken, !reply.isEmpty { noteFirstToken() }
     }

@@ -66,14 +66,8 @@ extension ReplyGenerator {
 
     /// Appends what the model said in earlier rounds.
     func appendContent(of steps: AnswerSteps) {
-        let (writer, time) = (AnswerLineWriter(model: reply.model), context.scheduler.timeOfDay())
         for round in steps.rounds {
-            if !round.thinking.isEmpty {
-                appendLine { writer.append(thinking: round.thinking.span, at: time, to: &$0) }
-            }
-            if !round.text.isEmpty {
-                appendLine { writer.append(content: round.text.span, at: time, to: &$0) }
-            }
+            appendAnswer(text: round.text, thinking: round.thinking, toolCalls: [])
         }
         tools?.base = reply.contentEnd
     }

@@ -53,6 +53,8 @@ final class ReplyGenerator {
     private var suspects: [(health: UpstreamHealth, error: ModelError)] = []
     /// The tools of the server; `nil` if the request offers none.
     let tools: ReplyTools?
+    /// The answer until the hooks have seen it; `nil` if there are none.
+    let held: HeldAnswer?
     /// The form of the answer, with the messages that ask for a repair and the result of the last check.
     var form = RarelyUsed<CheckedForm>()
     private(set) lazy var pause = Pause(on: context.scheduler)
@@ -67,12 +69,14 @@ final class ReplyGenerator {
         replacesSystem = passThrough.replacesSystem
         targets = ModelTargets(for: reply.model, in: context.upstreams)
         let form = context.limits.checksForms ? CheckedForm(members) : nil
+        let app = reply.turn.conversation.owner.app
+        held = HeldAnswer(of: app, hooks: context.hooks)
         run = GenerationRun(
-            context.limits, isThinkingOptional: members.optionalThinking != nil, hasForm: form != nil)
+            context.limits, isThinkingOptional: members.optionalThinking != nil, isReviewed: held != nil,
+            hasForm: form != nil)
         if let form { self.form = RarelyUsed(form) }
         tools = ReplyTools(
-            of: passThrough, for: reply.id, app: reply.turn.conversation.owner.app, runner: context.tools,
-            limits: context.limits)
+            of: passThrough, for: reply.id, app: app, runner: context.tools, limits: context.limits)
         slot = ReplySlot(context.slots)
     }
 
@@ -174,7 +178,7 @@ final class ReplyGenerator {
         case .judge(let verdict): return judge(verdict)
         case .learn(let error): return learn(from: error)
         case .abandon: return abandon()
-        case .readText, .restart, .runTools, .check: return nil
+        case .readText, .restart, .review, .runTools, .check: return nil
         case .wait, .complete, .fail, .failWithoutServer: preconditionFailure("the loop performs these actions")
         }
     }
@@ -196,6 +200,7 @@ final class ReplyGenerator {
         case .acquireSlot:
             try await enterQueue()
             return slotAcquired()
+        case .review: return try await review()
         case .runTools: return try await runTools()
         case .check: return .checked(try await check())
         case .restart:
@@ -222,6 +227,7 @@ final class ReplyGenerator {
     func cancel(_ reason: RelayError) {
         run.cancel(reason)
         tools?.cancel(leavesThem: reason.code == .shuttingDown)
+        held?.cancel()
         generation?.cancel()
         slot.release()
         pause.end()
@@ -372,6 +378,7 @@ final class ReplyGenerator {
         self.request = RarelyUsed()
         isAnswered = false
         tools?.forgetCalls()
+        held?.clear()
         noteRequest(to: target)
         target.upstream.health.recordRequest(at: now)
         history?.reserveForRequest()

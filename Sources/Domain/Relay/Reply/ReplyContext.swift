@@ -15,6 +15,8 @@ final class ReplyContext {
     let scheduler: Scheduler
     /// Runs the tools of the server; `nil` if it has none.
     let tools: (any ToolRunner)?
+    /// The hooks of the operator; `nil` without any.
+    let hooks: (any HookRunner)?
 
     /// Whether the process accepts no more prompts.
     var isStopping = false
@@ -43,6 +45,7 @@ final class ReplyContext {
     init(
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue?, estimates: TokenEstimates,
         limits: RelayLimits, board: TurnBoard, scheduler: Scheduler, tools: (any ToolRunner)?,
+        hooks: (any HookRunner)?,
         follower: @escaping (ReplyRecord, ReplyPosition) -> ReplyFollower,
         readPage: @escaping (ReplyRecord, ReplyPosition) async throws(RelayError) -> ReplyPage,
         readWhole: @escaping (ReplyRecord) async throws(RelayError) -> ReplyPage,
@@ -56,6 +59,7 @@ final class ReplyContext {
         self.board = board
         self.scheduler = scheduler
         self.tools = tools
+        self.hooks = hooks
         self.follower = follower
         self.readPage = readPage
         self.readWhole = readWhole

@@ -8,7 +8,7 @@ extension ChatService {
     ///
     /// - Parameter meter: what the request counts against; a known key counts once.
     /// - Returns: the reply, which the caller runs; or the known reply of the idempotency key.
-    /// - Throws: `rateLimited`, `overloaded`, `shuttingDown`, `storeUnavailable`; `invalidRequest` and `replyNotFound` for a wrong
+    /// - Throws: `promptRefused` and `hookFailed` of the hooks; `rateLimited`, `overloaded`, `shuttingDown`, `storeUnavailable`; `invalidRequest` and `replyNotFound` for a wrong
     ///   parent; `idempotencyKeyReused`; `conversationBusy`; `modelNotFound` and `unavailable` if no model server can be asked. The
     ///   store is unchanged then.
     public func accept(
@@ -17,6 +17,14 @@ extension ChatService {
         try refuseWhenStopping()
         let acceptedAt = scheduler.now()
         if limits.checksForms, let form = AnswerForm(request.passThrough) { try await validate(form) }
+        var request = request
+        if let hooks, hooks.reviewsPrompts(of: conversation.owner.app) {
+            // A prompt that is stored was reviewed before.
+            if let key, let known = try await store.knownReply(in: conversation, key: key) {
+                return .known(try await find(known))
+            }
+            request.messages = try await hooks.review(request.messages, to: request.model, in: conversation)
+        }
         let opening = try opening(of: request, in: conversation, key: key, meter: meter)
         let reservation: PromptReservation
         do throws(RelayError) {

@@ -19,6 +19,7 @@ public final class ChatService {
     public var journal: Journal?
 
     private let tools: (any ToolRunner)?
+    let hooks: (any HookRunner)?
     let makeID: (Partition) -> ReplyID
     private let observe: (ReplyEvent) -> Void
     var isStopping: Bool { context.isStopping }
@@ -41,7 +42,7 @@ public final class ChatService {
         store: any ConversationStore, upstreams: UpstreamDirectory, slots: SlotQueue? = nil,
         estimates: TokenEstimates = TokenEstimates(),
         limits: RelayLimits, board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler,
-        tools: (any ToolRunner)? = nil, makeID: @escaping (Partition) -> ReplyID,
+        tools: (any ToolRunner)? = nil, hooks: (any HookRunner)? = nil, makeID: @escaping (Partition) -> ReplyID,
         observe: @escaping (ReplyEvent) -> Void = { _ in }
     ) {
         self.store = store
@@ -53,6 +54,7 @@ public final class ChatService {
         self.directory = directory
         self.scheduler = scheduler
         self.tools = tools
+        self.hooks = hooks
         self.makeID = makeID
         self.observe = observe
     }
@@ -63,7 +65,7 @@ public final class ChatService {
     private func makeContext() -> ReplyContext {
         let context = ReplyContext(
             store: store, upstreams: upstreams, slots: slots, estimates: estimates, limits: limits, board: board,
-            scheduler: scheduler, tools: tools,
+            scheduler: scheduler, tools: tools, hooks: hooks,
             follower: { [unowned self] record, position in follower(of: record, from: position) },
             readPage: { [unowned self] record, position async throws(RelayError) in
                 try await page(of: record, from: position)

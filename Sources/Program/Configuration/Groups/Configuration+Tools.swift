@@ -16,31 +16,20 @@ extension Configuration {
 extension Configuration.Tools {
     /// Reads the value of `CHATTERD_TOOLS`: a JSON list.
     mutating func setList(_ text: String) throws(SettingProblem) {
-        var problems: [String] = []
-        do {
-            let list = try JSONSlice(Array(text.utf8)).elements(first: .max)
-            if list == nil { problems.append("not a JSON list of objects: put [ and ] around it") }
-            let entries = list ?? []
-            if entries.count > Self.maximumCount { problems.append("has more than \(Self.maximumCount) tools") }
-            for (index, entry) in entries.prefix(Self.maximumCount).enumerated() {
-                guard entry.kind == .object else {
-                    problems.append("entry \(index + 1) is not an object")
-                    continue
-                }
-                let reader = try ToolReader(of: entry)
-                let name = reader.name.map { " (\"\(SettingText.excerpt($0))\")" } ?? ""
-                problems += reader.problems.map { "entry \(index + 1)\(name): \($0)" }
-                let names = self.list.map(\.name) + servers.map(\.name)
-                if let name = reader.name, names.contains(name) {
-                    problems.append(
-                        "entry \(index + 1) (\"\(SettingText.excerpt(name))\"): an entry before it has this name")
-                }
-                if let tool = reader.tool { self.list.append(tool) }
-                if let server = reader.server { servers.append(server) }
-            }
-        } catch {
-            problems.append("not a JSON list of objects: \(error)")
+        enum Entry {
+            case tool(ToolDescription)
+            case server(MCPDescription)
         }
-        guard problems.isEmpty else { throw SettingProblem(problems) }
+        let entries = try NamedEntries.read(text, limit: Self.maximumCount, of: "tools") { (entry) throws(JSONError) in
+            let reader = try ToolReader(of: entry)
+            let value = reader.tool.map(Entry.tool) ?? reader.server.map(Entry.server)
+            return (reader.name, reader.problems, value)
+        }
+        for entry in entries {
+            switch entry {
+            case .tool(let tool): list.append(tool)
+            case .server(let server): servers.append(server)
+            }
+        }
     }
 }

@@ -221,6 +221,13 @@ extension Setting {
             .limit(
                 .upstreams, .count(1...64, of: "requests") { $0.relay.toolRounds = $1 }, "8",
                 "Requests of a reply in which the model may call tools of the server; the one after them has no tools.")
+        case .hooks:
+            .option(
+                .upstreams,
+                .jsonList { configuration, value throws(SettingProblem) in try configuration.hooks.setList(value) },
+                "none",
+                "Servers that check prompts and answers, or learn of the ends of replies: [hooks.md](hooks.md).",
+                secret: true)
 
         case .disconnectGrace:
             .limit(

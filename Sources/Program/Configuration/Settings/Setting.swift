@@ -49,6 +49,7 @@ public enum Setting: String, CaseIterable, Sendable {
     case upstreamRestartWait = "CHATTERD_UPSTREAM_RESTART_WAIT"
     case tools = "CHATTERD_TOOLS"
     case toolRounds = "CHATTERD_TOOL_ROUNDS"
+    case hooks = "CHATTERD_HOOKS"
 
     case disconnectGrace = "CHATTERD_DISCONNECT_GRACE"
     case keepAlive = "CHATTERD_KEEPALIVE"

@@ -40,15 +40,16 @@ extension PostgresConversationStore {
             if state == reply.ending.state, found.lastEvent == reply.ending.lastEvent { return }
             throw Self.refused("an earlier close of the turn with another ending was committed")
         }
-        try await run(
-            SettlementStatements.closeCut(turn, id: reply.id, owner: lease.id, attempt: attempt),
-            otherwise: .replyNotStored)
+        var transaction = Transaction()
+        transaction.add(SettlementStatements.closeCut(turn, id: reply.id, owner: lease.id, attempt: attempt))
+        tellHooks(ofEndOf: turn, &transaction)
+        _ = try await run(transaction, otherwise: .replyNotStored)
         throw Self.refused("the journal of the reply has a gap: the turn is closed with the text before it")
     }
 
     /// Stores the end of a reply. Returns whether that has changed its row.
     private func close(_ end: GroupStatements.End) async throws(RelayError) -> Bool {
-        guard let bytes = Self.sharedSize(of: end.reply) else { return try await closeAlone(end) }
+        guard hooks.isEmpty, let bytes = Self.sharedSize(of: end.reply) else { return try await closeAlone(end) }
         let lane = Ends.Lane()
         switch await ends.enter(Ends.Entry(end, of: end.turn.conversation, in: lane, bytes: bytes)) {
         case .alone:
@@ -63,8 +64,17 @@ extension PostgresConversationStore {
     }
 
     private func closeAlone(_ end: GroupStatements.End) async throws(RelayError) -> Bool {
-        let close = ReplyStatements.close(end.turn, with: end.reply, history: end.history, owner: lease.id)
-        return try await run(close, otherwise: .replyNotStored).affectedRows == 1
+        var transaction = Transaction()
+        let close = transaction.add(
+            ReplyStatements.close(end.turn, with: end.reply, history: end.history, owner: lease.id))
+        tellHooks(ofEndOf: end.turn, &transaction)
+        return try await run(transaction, otherwise: .replyNotStored)[close].affectedRows == 1
+    }
+
+    /// Has the hooks told of the end of a reply, if the transaction stores it.
+    private func tellHooks(ofEndOf turn: Turn, _ transaction: inout Transaction) {
+        guard !hooks.isEmpty else { return }
+        transaction.add(DeliveryStatements.add(endOf: turn, for: hooks))
     }
 
     private static func refused(_ detail: String) -> RelayError {
@@ -121,6 +131,7 @@ extension PostgresConversationStore {
         transaction.add(
             SettlementStatements.settleTurn(
                 turn, process: lease.id, isAbandonedHere: isAbandonedHere, closesRegenerated: closesRegenerated))
+        tellHooks(ofEndOf: turn, &transaction)
         let step = transaction.add(SettlementStatements.isSettled(turn, process: lease.id))
         defer { signals?.changed(turn.conversation) }
         let settlement = try await run(transaction, otherwise: .replyNotStored)[step].first

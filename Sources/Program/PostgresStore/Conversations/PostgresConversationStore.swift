@@ -31,6 +31,8 @@ public final class PostgresConversationStore: ConversationStore {
     let keyLifetime: Duration
     /// Wakes the feeds of the process.
     let signals: ConversationSignals?
+    /// The names of the hooks that are told of the ends of replies.
+    let hooks: [String]
     /// Turns that are opened, and replies that end, while the database is busy.
     private let confinedGroups: Confined<(openings: Openings, ends: Ends)>
 
@@ -40,9 +42,10 @@ public final class PostgresConversationStore: ConversationStore {
         memory: MemoryBudget = MemoryBudget(limit: 1 << 30),
         histories: HistoryCache? = nil, keyLifetime: Duration = .seconds(86_400),
         pageLifetime: Duration = .seconds(10), groupTimeout: Duration = .milliseconds(50),
-        signals: ConversationSignals? = nil
+        signals: ConversationSignals? = nil, hooks: [String] = []
     ) {
         self.signals = signals
+        self.hooks = hooks
         self.pool = pool
         self.readers = readers ?? pool
         self.memory = memory

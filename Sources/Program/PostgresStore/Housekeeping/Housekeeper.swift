@@ -217,7 +217,9 @@ public final class Housekeeper {
     }
 
     private func settleAbandoned() async throws(PostgresError) -> Int {
-        let count = try await pool.run(SettlementStatements.settleAbandoned(limit: Self.settleLimit)).affectedRows
+        let count = try await pool.run(
+            SettlementStatements.settleAbandoned(limit: Self.settleLimit, telling: store.hooks)
+        ).affectedRows
         if count > 0 {
             observe(.settled(count))
         }

@@ -112,6 +112,6 @@ public enum MemberRole {
         ('chatterd_journal', 'DELETE, INSERT, SELECT, UPDATE'), ('chatterd_keys', 'DELETE, INSERT, SELECT, UPDATE'),
         ('chatterd_signals', 'DELETE, INSERT, SELECT, UPDATE'), ('chatterd_changes', 'DELETE, INSERT, SELECT, UPDATE'),
         ('chatterd_queue', 'DELETE, SELECT, UPDATE'), ('chatterd_queue_ranks', 'DELETE, SELECT'),
-        ('chatterd_charges', 'INSERT'), ('chatterd_processes', 'INSERT, SELECT, UPDATE'), ('chatterd_sheet_tables', 'SELECT')
+        ('chatterd_charges', 'INSERT'), ('chatterd_deliveries', 'INSERT'), ('chatterd_processes', 'INSERT, SELECT, UPDATE'), ('chatterd_sheet_tables', 'SELECT')
         """
 }

@@ -179,16 +179,16 @@ extension ConversationStatements {
             SELECT state, after FROM chatts WHERE appid = $1 AND seq > a.seq ORDER BY seq LIMIT 1) AS f)
         """
 
-    /// Appends another reply to the prompts of a reply. A `nil` model is the model of that reply, a `nil` policy its policy. The statement inserts no row if
-    /// the conversation exceeds `limit` bytes.
+    /// Appends another reply to the prompts of a reply. A `nil` model is the model of that reply, a `nil` policy its policy. The statement
+    /// inserts no row if the conversation exceeds `limit` bytes.
     static func openAlternative(
-        to reply: ReplyRecord, as id: ReplyID, model: String?, owner: ReplyID, onInterrupt: InterruptPolicy?, limit: Int,
-        meter: Meter? = nil
+        to reply: ReplyRecord, as id: ReplyID, model: String?, owner: ReplyID, onInterrupt: InterruptPolicy?,
+        limit: Int, meter: Meter? = nil
     ) -> Query<InsertedAlternative> {
         Query(
             openAlternativeStatement, .text(reply.turn.conversation.text), .int8(reply.turn.number), .uuid(reply.id),
-            .uuid(id), model.map { .text($0) } ?? .null, .uuid(owner), onInterrupt.map { .text($0.rawValue) } ?? .null, .int8(limit),
-            ConversationRevision.owner(of: reply.turn.conversation), UsageStatements.mark(of: meter))
+            .uuid(id), model.map { .text($0) } ?? .null, .uuid(owner), onInterrupt.map { .text($0.rawValue) } ?? .null,
+            .int8(limit), ConversationRevision.owner(of: reply.turn.conversation), UsageStatements.mark(of: meter))
     }
 
     private static let openAlternativeStatement = Statement(

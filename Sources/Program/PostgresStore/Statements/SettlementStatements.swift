@@ -40,10 +40,14 @@ enum SettlementStatements {
     /// those in conversations that another transaction changes now.
     ///
     /// The replies of one conversation get successive revisions.
-    static func settleAbandoned(limit: Int) -> Query<Void> { Query(settleAbandonedStatement, .int8(limit)) }
+    ///
+    /// - Parameter hooks: the names of those that are told of ends.
+    static func settleAbandoned(limit: Int, telling hooks: [String] = []) -> Query<Void> {
+        Query(settleAbandonedStatement, .int8(limit), .textArray(hooks))
+    }
 
     private static let settleAbandonedStatement = Statement(
-        "settle_abandoned", .int8,
+        "settle_abandoned", .int8, .textArray,
         sql: """
             WITH found AS MATERIALIZED (
                 SELECT c.appid, c.seq FROM chatts c WHERE \(isAbandonedForGood) LIMIT $1
@@ -68,7 +72,7 @@ enum SettlementStatements {
             ), dead AS MATERIALIZED (
                 SELECT n.appid, n.seq, n.id, n.attempt, v.revision - n.places + n.place AS revision
                 FROM counted n LEFT JOIN changed v ON v.appid = n.appid
-            ), \(settled())
+            ), \(settled(hooks: "$2"))
             """)
 
     /// Whether `c` is a released or handed-over reply that no process regenerates.
@@ -151,8 +155,10 @@ enum SettlementStatements {
 
     /// Closes the replies in `dead` with the text in their rows and sheets of the journal, at their revisions.
     ///
-    /// - Parameter isCut: whether their last event reports the loss of the rest of the text.
-    private static func settled(isCut: String = "f.is_cut") -> String {
+    /// - Parameters:
+    ///   - isCut: whether their last event reports the loss of the rest of the text.
+    ///   - hooks: the names of hooks that are told of the ends; `nil` if another statement does that.
+    private static func settled(isCut: String = "f.is_cut", hooks: String? = nil) -> String {
         """
         \(JournalText.folded("dead", JournalText.allPieces(of: "dead"))), stored AS (
             UPDATE chatts c SET
@@ -160,8 +166,8 @@ enum SettlementStatements {
                 last_event = CASE WHEN \(isCut) THEN \(lossEvent) END, closed = d.revision, finished = now(), holder = NULL
             FROM dead d JOIN folded f ON f.reply = d.id
             WHERE c.appid = d.appid AND c.seq = d.seq
-            RETURNING c.appid, c.id
-        ), \(JournalText.cleared)
+            RETURNING c.appid, c.seq, c.id, c.state
+        ), \(JournalText.cleared)\(hooks.map { ", told AS (\(DeliveryStatements.insert(hooks: $0)))" } ?? "")
         SELECT FROM stored
         """
     }

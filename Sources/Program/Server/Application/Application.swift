@@ -21,6 +21,7 @@ public final class Application: Sendable {
     private let services: ShardedServices
     private let registry: UpstreamRegistry
     private let housekeeper: Confined<Housekeeper>
+    private let deliveries: Confined<HookDeliveries?>
     private let keeper: ProcessKeeper
     private let server: Server
     /// The listener of metrics, if there is one.
@@ -131,6 +132,10 @@ public final class Application: Sendable {
         self.registry = registry
         housekeeper = Confined(
             Housekeeper(process, home: pools[0], services: services, registry: registry), to: pools[0].shard)
+        deliveries = Confined(
+            HookDeliveries(
+                configuration.hooks.list, store: DeliveryStore(pool: pools[0].pool), on: pools[0].shard, log: log),
+            to: pools[0].shard)
         keeper = ProcessKeeper(process, pool: keeperPool) { revoked in
             services.onEachShard { shard in
                 shard.authenticator.drop(revoked)
@@ -161,8 +166,9 @@ public final class Application: Sendable {
         await registry.start()
         await keeper.start()
         await process.toolServers.start(within: MCPServers.startLimit)
-        await withTaskExecutorPreference(home) { @concurrent [housekeeper] in
+        await withTaskExecutorPreference(home) { @concurrent [housekeeper, deliveries] in
             housekeeper.value.start()
+            deliveries.value?.start()
         }
     }
 
@@ -276,6 +282,7 @@ public final class Application: Sendable {
         try? await home.withTimeout(deadline - .now) { [process] in await process.turns.waitUntilEmpty() }
         await process.toolServers.stop()
         await keeper.end()
+        await deliveries.value?.end()
         await housekeeper.value.end()
         process.slots.end()
         await closePools()

@@ -12,7 +12,8 @@ extension Housekeeper {
     ) {
         let services = services.home
         let store = PostgresConversationStore(
-            pool: home.pool, lease: process.lease, historyLimit: process.configuration.store.historyLimit)
+            pool: home.pool, lease: process.lease, historyLimit: process.configuration.store.historyLimit,
+            hooks: process.configuration.hooks.toldOfEnds)
         self.init(
             store: store, turns: process.turns, retention: process.configuration.store.retention,
             // The pool logs failures. The next round retries.

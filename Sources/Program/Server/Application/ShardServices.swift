@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdCryptography
 import ChatterdHTTPServer
+import ChatterdHooks
 import ChatterdIdentity
 import ChatterdPostgresStore
 import ChatterdRelay
@@ -48,16 +49,21 @@ final class ShardServices {
         tools = ResidentTools(
             configuration.tools.list, servers: process.toolServers, programs: process.programs, on: pools.shard,
             observe: { observer.observe($0) })
+        let hooks = OperatorHooks(
+            configuration.hooks.list, on: pools.shard, now: WallClock.nanoseconds, makeID: { "\(ReplyID.random())" },
+            observe: { observer.observe($0) })
         chat = ChatService(
             store: PostgresConversationStore(
                 pool: pools.pool, readers: pools.readers, lease: process.lease,
                 historyLimit: configuration.store.historyLimit,
                 conversationLimit: configuration.store.conversationLimit,
                 attachmentsLimit: configuration.store.attachmentsLimit, quota: process.quota, memory: process.memory,
-                histories: process.histories, keyLifetime: configuration.store.keyLifetime, signals: process.signals),
+                histories: process.histories, keyLifetime: configuration.store.keyLifetime, signals: process.signals,
+                hooks: configuration.hooks.toldOfEnds),
             upstreams: upstreams.directory, slots: process.slots, estimates: process.estimates,
             limits: process.limits, board: process.turns, directory: process.directory,
-            scheduler: Scheduler(on: pools.shard), tools: tools, makeID: { ReplyID(in: $0, using: &random) },
+            scheduler: Scheduler(on: pools.shard), tools: tools, hooks: hooks,
+            makeID: { ReplyID(in: $0, using: &random) },
             observe: observe)
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdHooks
 import ChatterdJSONLog
 import ChatterdMetrics
 import ChatterdRelay
@@ -54,6 +55,11 @@ struct ReplyObserver {
         if call.isError {
             log.event(.warning, "tool failed", .tool(call.tool), .milliseconds(Int(call.time.nanoseconds / 1_000_000)))
         }
+    }
+
+    /// Logs the failure of a hook.
+    func observe(_ failure: OperatorHooks.Failure) {
+        log.event(.warning, "hook failed", .hook(failure.hook), .error(failure.reason))
     }
 
     private func countFirstToken(_ facts: ReplyFacts, _ parts: FirstTokenParts) {

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdIdentity
 import ChatterdRelay
 import ChatterdSockets
 
@@ -110,7 +111,7 @@ public final class MCPServers: Sendable {
     /// Whether a server is declared for an app.
     func has(_ name: String, at url: String?, for app: String) -> Bool {
         descriptions.contains { server in
-            guard server.name == name, server.terms.permit(app) else { return false }
+            guard server.name == name, server.terms.apps.contains(app) else { return false }
             guard let url else { return true }
             guard case .http(let transport) = server.transport else { return false }
             return transport.isAt(url)

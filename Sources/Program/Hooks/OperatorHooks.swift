@@ -1,0 +1,183 @@
+import ChatterdBasics
+import ChatterdChat
+import ChatterdIdentity
+import ChatterdRelay
+import ChatterdSockets
+
+/// The hooks of the operator on one shard. Confined to its shard.
+public final class OperatorHooks: HookRunner {
+    /// The failure of a hook, for the log.
+    public struct Failure: Sendable {
+        public let hook: String
+        public let reason: String
+    }
+
+    /// The limit of the reason of a refusal, in bytes.
+    static let maximumReason = 1_000
+
+    private let hooks: [Hook]
+    private let client: HookClient
+    private let shard: Shard
+    /// Nanoseconds since 1970.
+    private let now: () -> Int64
+    private let makeID: () -> String
+    private let observe: (Failure) -> Void
+
+    /// Creates the hooks of a shard, on any thread.
+    ///
+    /// - Parameters:
+    ///   - now: nanoseconds since 1970.
+    ///   - makeID: a new id of a message.
+    ///   - observe: gets each failure of a hook, on the shard.
+    public init(
+        _ hooks: [Hook], on shard: Shard, now: @escaping () -> Int64, makeID: @escaping () -> String,
+        observe: @escaping (Failure) -> Void = { _ in }
+    ) {
+        self.hooks = hooks
+        self.shard = shard
+        self.now = now
+        self.makeID = makeID
+        self.observe = observe
+        client = HookClient(on: shard)
+    }
+
+    public func reviewsPrompts(of app: String) -> Bool { hooks.contains { $0.gets(.prompt, of: app) } }
+
+    public func reviewsAnswers(of app: String) -> Bool { hooks.contains { $0.gets(.answer, of: app) } }
+
+    // MARK: - Prompts
+
+    public func review(
+        _ messages: [ModelMessage], to model: String, in conversation: ConversationKey
+    ) async throws(RelayError) -> [ModelMessage] {
+        var messages = messages
+        for hook in hooks where hook.gets(.prompt, of: conversation.owner.app) {
+            let (prompt, id, time) = (messages, makeID(), now())
+            let size = prompt.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
+            let message = await LongWork.run(on: size) {
+                HookMessage.prompt(prompt, to: model, in: conversation, id: id, at: time)
+            }
+            switch await verdict(of: hook, on: message, replacement: HookVerdict.messages) {
+            case .allow: break
+            case .replace(let others): messages = others
+            case .refuse(let reason):
+                throw RelayError(.promptRefused, reason ?? "The prompt was refused by the rules of this server.")
+            case nil: throw Self.failed
+            }
+        }
+        return messages
+    }
+
+    // MARK: - Answers
+
+    public func review(
+        _ answer: ReviewedAnswer, completion: @escaping (Result<[UInt8]?, RelayError>) -> Void
+    ) -> () -> Void {
+        let own = Confined((hooks: self, completion: completion), to: shard)
+        let task = Task(executorPreference: shard) {
+            let result = await own.value.hooks.review(answer)
+            guard !Task.isCancelled else { return }
+            own.value.completion(result)
+        }
+        return { task.cancel() }
+    }
+
+    private func review(_ answer: ReviewedAnswer) async -> Result<[UInt8]?, RelayError> {
+        var text: [UInt8]?
+        for hook in hooks where hook.gets(.answer, of: answer.conversation.owner.app) {
+            let present =
+                text.map {
+                    ReviewedAnswer(
+                        reply: answer.reply, conversation: answer.conversation, model: answer.model, text: $0)
+                } ?? answer
+            let (id, time) = (makeID(), now())
+            let message = await LongWork.run(on: present.size) { HookMessage.answer(present, id: id, at: time) }
+            switch await verdict(of: hook, on: message, replacement: HookVerdict.text) {
+            case .allow: break
+            case .replace(let other): text = other
+            case .refuse(let reason):
+                let message = reason ?? "The answer was refused by the rules of this server."
+                return .failure(RelayError(.answerRefused, message))
+            case nil: return .failure(Self.failed)
+            }
+        }
+        return .success(text)
+    }
+
+    // MARK: - Verdicts
+
+    private static var failed: RelayError {
+        RelayError(.hookFailed, "The server that checks prompts and answers does not answer. Try again later.")
+    }
+
+    /// The verdict of a hook; `nil` if it has failed and must not.
+    private func verdict<Replacement: Sendable>(
+        of hook: Hook, on message: HookMessage,
+        replacement: @escaping @Sendable (JSONSlice) throws(UsageError) -> Replacement
+    ) async -> HookVerdict<Replacement>? {
+        do throws(UsageError) {
+            let answer = try await client.send(message, to: hook)
+            return try await LongWork.run(on: answer.count) { () throws(UsageError) in
+                try HookVerdict(answer, replacement: replacement)
+            }
+        } catch {
+            if !Task.isCancelled { observe(Failure(hook: hook.name, reason: "\(error)")) }
+            return hook.onFailure == .allow ? .allow : nil
+        }
+    }
+}
+
+/// What a hook has decided.
+enum HookVerdict<Replacement: Sendable>: Sendable {
+    case allow
+    /// With the reason, if it says one.
+    case refuse(String?)
+    case replace(Replacement)
+
+    /// Reads the answer of a hook: an object with an `action`, or nothing, which allows.
+    ///
+    /// - Throws: what is wrong with it.
+    init(_ body: [UInt8], replacement: (JSONSlice) throws(UsageError) -> Replacement) throws(UsageError) {
+        guard body.contains(where: { $0 > 0x20 }) else {
+            self = .allow
+            return
+        }
+        guard let answer = try? JSONSlice(body), answer.kind == .object else {
+            throw UsageError("its answer is not a JSON object")
+        }
+        switch answer.last("action", .string)?.string {
+        case "allow": self = .allow
+        case "refuse":
+            let reason = answer.last("message", .string)?.storableString.map {
+                String($0.unicodeScalars.prefix(OperatorHooks.maximumReason))
+            }
+            self = .refuse(reason?.isEmpty == true ? nil : reason)
+        case "replace": self = .replace(try replacement(answer))
+        default: throw UsageError("its answer must have an action: allow, refuse or replace")
+        }
+    }
+}
+
+extension HookVerdict<[ModelMessage]> {
+    /// The messages in place of those of a prompt.
+    static func messages(_ answer: JSONSlice) throws(UsageError) -> [ModelMessage] {
+        guard let value = answer.last("messages", .array) else {
+            throw UsageError("an answer with replace must have messages")
+        }
+        do throws(ChatRequestError) {
+            return try ChatRequest.messages(decoding: value.json.span)
+        } catch {
+            throw UsageError("its answer cannot be used: \(error.message)")
+        }
+    }
+}
+
+extension HookVerdict<[UInt8]> {
+    /// The text in place of an answer, in UTF-8.
+    static func text(_ answer: JSONSlice) throws(UsageError) -> [UInt8] {
+        guard let text = answer.last("content", .string)?.storableString else {
+            throw UsageError("an answer with replace must have a content")
+        }
+        return Array(text.utf8)
+    }
+}

@@ -220,7 +220,7 @@ struct ResponseEventTests {
 
     @Test func deltaContinuesInsideACharacterWithTheNextOne() throws {
         // Two of the four bytes of the bird: an invented number.
-        let number = ResponseEventNumber.text(to: "Grüße\n".utf8.count + 2)
+        let number = ResponseEventNumber(servers: 0).text(to: "Grüße\n".utf8.count + 2)
         let event = try #require(try ResponseTranscript(Self.page, after: number).events.first)
         #expect(try member("delta", of: event) as? String == " é end.")
     }

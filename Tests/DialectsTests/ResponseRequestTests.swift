@@ -110,6 +110,19 @@ struct ResponseRequestTests {
     }
 
     @Test(arguments: [
+        ("", [true, true]), (#","require_approval":"always""#, [true, true]),
+        (#","require_approval":"never""#, [false, false]),
+        (#","require_approval":{"never":{"tool_names":["a"]}}"#, [false, true]),
+        (#","require_approval":{"never":{"tool_names":["a","b"]},"always":{"tool_names":["b"]}}"#, [false, true]),
+        (#","require_approval":{}"#, [true, true]),
+    ])
+    func clientSaysBeforeWhichCallsItIsAsked(_ member: String, _ expected: [Bool]) throws {
+        let asked = try request(#""tools":[{"type":"mcp","server_label":"s"\#(member)}]"#)
+        let server = try #require(asked.toolServers.first)
+        #expect(["a", "b"].map { server.isAsked($0) } == expected)
+    }
+
+    @Test(arguments: [
         (#""input":[]"#, "input"), (#""input":7"#, "input"), (#""tools":[]"#, "input"),
         (#""input":[{"type":"item_reference","id":"x"}]"#, "input[0].type"),
         (#""input":[{"type":"computer_call"}]"#, "input[0].type"),
@@ -124,10 +137,18 @@ struct ResponseRequestTests {
         ),
         (#""input":"a","tools":[{"type":"web_search"}],"tool_choice":{"type":"web_search"}"#, "tool_choice.type"),
         (#""input":"a","tools":[{"type":"mcp","require_approval":"never"}]"#, "tools[0].server_label"),
-        (#""input":"a","tools":[{"type":"mcp","server_label":"s"}]"#, "tools[0].require_approval"),
         (
-            #""input":"a","tools":[{"type":"mcp","server_label":"s","require_approval":{"never":{"tool_names":["x"]}}}]"#,
+            #""input":"a","tools":[{"type":"mcp","server_label":"s","require_approval":"no"}]"#,
             "tools[0].require_approval"
+        ),
+        (#""input":"a","tools":[{"type":"mcp","server_label":"s","require_approval":7}]"#, "tools[0].require_approval"),
+        (
+            #""input":"a","tools":[{"type":"mcp","server_label":"s","require_approval":{"never":{"read_only":true}}}]"#,
+            "tools[0].require_approval.never"
+        ),
+        (
+            #""input":"a","tools":[{"type":"mcp","server_label":"s","require_approval":{"always":{"tool_names":[7]}}}]"#,
+            "tools[0].require_approval.always.tool_names"
         ),
         (
             #""input":"a","tools":[{"type":"mcp","server_label":"s","require_approval":"never","allowed_tools":7}]"#,

@@ -14,10 +14,13 @@ struct ResponseTranscript {
     /// - Parameters:
     ///   - lastEvent: the last event that the client has.
     ///   - request: the body of the request.
+    ///   - servers: the servers of tools that the request names.
+    ///   - steps: the steps that come before the line with an index.
     ///   - delay: the nanoseconds from the request until its reply was stored.
     init(
         _ lines: [String], attempt: Int = 1, after lastEvent: Int? = nil,
-        request: String = #"{"model":"m","input":"Hi"}"#, storedAfter delay: Int64 = 0
+        request: String = #"{"model":"m","input":"Hi"}"#, servers: ResponseServers = ResponseServers(),
+        steps: [Int: AnswerSteps] = [:], storedAfter delay: Int64 = 0
     ) throws {
         var asked = try OpenResponses().request(Array(request.utf8))
         var context = context()
@@ -25,11 +28,15 @@ struct ResponseTranscript {
         context.createdAt += delay
         context.attempt = attempt
         context.lastEvent = lastEvent
+        context.servers = servers
         var encoder = OpenResponses().makeEncoder(context)
         var position = ReplyPosition(attempt: attempt)
         self.text = try written { buffer in
             encoder.begin(to: &buffer)
-            for line in lines.dropLast() {
+            var known = KnownSteps()
+            for (index, line) in lines.enumerated() {
+                for change in steps[index].map({ known.take($0) }) ?? [] { encoder.append(change, to: &buffer) }
+                guard index < lines.count - 1 else { break }
                 let bytes = Array(line.utf8)
                 let fields = try AnswerLine(bytes.span)
                 position.text += size(bytes, fields.content)

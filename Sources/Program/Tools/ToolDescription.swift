@@ -16,7 +16,7 @@ public struct ToolDescription: Sendable {
     }
 
     /// The limit of a name, in bytes.
-    public static let maximumName = 64
+    public static let maximumName = ToolOrigin.maximumCalledName
 
     /// A request to a server.
     public struct HTTPAction: Sendable {
@@ -105,6 +105,8 @@ public struct ToolDescription: Sendable {
         json.append(",\"parameters\":")
         json.append(parameters)
         json.append("}}")
-        offer = ServerTool(name: name, json: json.array)
+        var nameOnServer: String?
+        if case .mcp(let action) = action { nameOnServer = action.tool }
+        offer = ServerTool(name: name, json: json.array, nameOnServer: nameOnServer)
     }
 }

@@ -138,6 +138,8 @@ final class RecordingReader: ReplyListener, @unchecked Sendable {
     let followsSteps: Bool
     /// The changes of steps: `0.1 f waiting`.
     private(set) var steps: [String] = []
+    /// The changes of steps and the lines with text, in their order. The lines are `…` and their text.
+    private(set) var course: [String] = []
 
     init(followingSteps: Bool = false) {
         followsSteps = followingSteps
@@ -145,7 +147,11 @@ final class RecordingReader: ReplyListener, @unchecked Sendable {
 
     func receive(_ changes: [StepChange]) {
         #expect(ends.isEmpty, "a step after the end")
-        steps += changes.map { "\($0.place.round).\($0.place.index) \($0.call.name) \($0.call.state.rawValue)" }
+        let changes = changes.map {
+            "\($0.place.round).\($0.place.index) \($0.call.name) \($0.call.state.rawValue)"
+        }
+        steps += changes
+        course += changes
     }
 
     func receive(_ run: PositionedLines) -> Bool {
@@ -153,6 +159,8 @@ final class RecordingReader: ReplyListener, @unchecked Sendable {
         for index in 0..<run.count {
             lines.append(run.line(at: index).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
             positions.append(run.position(after: index))
+            let text = Self.text(of: lines.suffix(1))
+            if !text.isEmpty { course.append("…" + text) }
         }
         return !isFull
     }
@@ -178,7 +186,9 @@ final class RecordingReader: ReplyListener, @unchecked Sendable {
     }
 
     /// The concatenated contents of all lines, decoded.
-    var text: String {
+    var text: String { Self.text(of: lines) }
+
+    private static func text(of lines: some Sequence<String>) -> String {
         var text = ByteBuffer()
         for line in lines {
             let bytes = Array(line.utf8)

@@ -109,7 +109,8 @@ final class TestRelay {
     func post(
         _ texts: String..., appID: String = "app", onDisconnect: DisconnectPolicy? = nil,
         onInterrupt: InterruptPolicy = .close, key: String? = nil, format: String? = nil, tools: String? = nil,
-        offering names: [String] = [], followingSteps: Bool = false
+        offering names: [String] = [], asking asked: [String] = [], approving approved: [String] = [],
+        atMost calls: Int? = nil, followingSteps: Bool = false
     ) -> SentPrompt {
         var request = ChatRequest(
             appID: appID, model: "m", messages: texts.map { ModelMessage(role: "user", content: $0) })
@@ -118,8 +119,18 @@ final class TestRelay {
         for case let (name, value?) in [("format", format), ("tools", tools)] {
             request.passThrough.append(RawMember(key: name, value: Array(value.utf8)))
         }
-        request.offer(
-            names.map { ServerTool(name: $0, json: Array(#"{"type":"function","function":{"name":"\#($0)"}}"#.utf8)) })
+        let offered = names.map {
+            ServerTool(
+                name: $0, json: Array(#"{"type":"function","function":{"name":"\#($0)"}}"#.utf8), nameOnServer: $0)
+        }
+        if asked.isEmpty { request.offer(offered) } else { request.offer([("s", offered, { asked.contains($0) })]) }
+        if !approved.isEmpty {
+            let calls = approved.map { Array(#"{"id":"mcpr_0","function":{"name":"\#($0)","arguments":{}}}"#.utf8) }
+            request.passThrough.append(RawMember(approved: calls))
+        }
+        if let calls {
+            request.passThrough.append(RawMember(kept: Array(#"{"max_tool_calls":\#(calls)}"#.utf8)))
+        }
         let prompt = request
         let post = SentPrompt(RecordingReader(followingSteps: followingSteps))
         run { service in

@@ -345,6 +345,81 @@ import Testing
         #expect(post.isComplete)
     }
 
+    // MARK: - Approvals of the client
+
+    @Test func callThatTheClientApprovesFirstEndsTheAnswer() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f", "g"], asking: ["f"])
+        try relay.call("f", "g", saying: "Look. ")
+        #expect(relay.tools.runs.map(\.name) == ["g"])
+        try relay.end(0, "1")
+        #expect(post.isComplete && relay.model.generations.count == 1)
+        #expect(post.reader.lines.filter { $0.contains(#""name":"f""#) }.count == 1)
+        #expect(relay.steps(post) == ["g done 1"])
+    }
+
+    @Test func approvedCallsRunBeforeTheModelIsAsked() throws {
+        let relay = TestRelay()
+        let post = relay.post("Yes", offering: ["f"], asking: ["f"], approving: ["f", "x"])
+        #expect(relay.tools.runs.map(\.name) == ["f"] && relay.model.generations.isEmpty)
+        try relay.end(0, "1")
+        let prompts = try relay.answer().prompts
+        #expect(prompts.prefix(3) == ["user: Yes", "assistant: ", "tool: 1"])
+        #expect(prompts.last?.hasPrefix("tool: Error: there is no tool of this name") == true)
+        try relay.complete("Done.")
+        #expect(post.isComplete && post.reader.text == "Done.")
+    }
+
+    @Test func approvedCallCountsForTheLimitOfTheRequest() throws {
+        let relay = TestRelay()
+        let post = relay.post("Yes", offering: ["f"], asking: ["f"], approving: ["f", "f"], atMost: 1)
+        try relay.end(0, "1")
+        #expect(relay.tools.runs.count == 1 && relay.steps(post).last?.contains("max_tool_calls") == true)
+    }
+
+    /// The process dies while the call is stored, or while it runs.
+    @Test(arguments: [true, false]) func approvedCallRunsOnceThroughATakeover(isStored: Bool) throws {
+        let relay = TestRelay()
+        if !isStored { relay.store.faults[.storeSteps] = [.hang] }
+        let post = relay.post("Yes", onInterrupt: .regenerate, offering: ["f"], asking: ["f"], approving: ["f"])
+        #expect(relay.tools.runs.count == (isStored ? 1 : 0))
+        let other = relay.takeOver()
+        #expect(other.tools.runs.count == (isStored ? 0 : 1))
+        if !isStored { try other.end(0, "1") }
+        let result = try other.answer().prompts.last
+        #expect(isStored ? result?.hasPrefix("tool: The outcome of this call is unknown") == true : result == "tool: 1")
+        try other.complete("Done.")
+        #expect(other.steps(post).count == 1)
+    }
+
+    @Test func requestLimitsTheCalls() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", offering: ["f"], atMost: 2)
+        try relay.call("f")
+        try relay.end(0, "1")
+        try relay.call("f", "f")
+        try relay.end(1, "2")
+        #expect(relay.tools.runs.count == 2)
+        let refusal = "f failed Error: not run, because the request permits 2 calls (max_tool_calls)."
+        #expect(relay.steps(post) == ["f done 1", "f done 2", refusal])
+        try relay.call("f")
+        #expect(relay.tools.runs.count == 2 && relay.steps(post).last == refusal)
+        try relay.complete("ok")
+        #expect(post.isComplete)
+    }
+
+    @Test func nextOwnerKeepsTheLimitOfCalls() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"], atMost: 1)
+        try relay.call("f")
+        try relay.end(0, "1")
+        let other = relay.takeOver()
+        try other.call("f")
+        #expect(other.tools.runs.isEmpty && other.steps(post).last?.contains("max_tool_calls") == true)
+        try other.complete("ok")
+        #expect(other.steps(post).count == 2)
+    }
+
     @Test func replyThatIsStoppedWhileItsCallsAreStoredRunsNone() throws {
         let relay = TestRelay()
         relay.store.faults[.storeSteps] = [.hang]

@@ -90,6 +90,62 @@ import Testing
         #expect(post.ending?.hasPrefix("cancelled") == true)
     }
 
+    /// A reader knows where a round ends before it gets the text of the next one: on the shard of the reply, on another one, and in another
+    /// process; also if it begins late, or cannot receive more for a while.
+    @Test(arguments: 0...2, [true, false]) func textOfTheNextRoundFollowsTheCalls(place: Int, isFull: Bool) throws {
+        let relay = TestRelay()
+        relay.startJournal()
+        let post = relay.post("Hi", offering: ["f"])
+        let reading = [relay, relay.otherShard(), relay.otherProcess()][place]
+        let early = try reading.read(post, followingSteps: true)
+        early.isFull = isFull
+        try relay.call("f", saying: "One. ")
+        relay.clock.advance(by: .seconds(1))
+        try relay.end(0, "1")
+        try relay.call("f", saying: "Two. ")
+        relay.clock.advance(by: .seconds(1))
+        let late = try reading.read(post, followingSteps: true)
+        late.isFull = isFull
+        try relay.end(1, "2")
+        let answer = try relay.answer()
+        for _ in 0..<3 {
+            answer.send("Three. ")
+            relay.clock.advance(by: .seconds(1))
+        }
+        for reader in [early, late] {
+            reader.isFull = false
+            reading.subscription(of: reader)?.listenerIsReady()
+        }
+        relay.clock.advance(by: .seconds(1))
+        try relay.complete("Done.")
+        relay.clock.advance(by: .seconds(1))
+        for reader in [early, late] {
+            #expect(reader.isDone && reader.text == "One. Two. Three. Three. Three. Done.")
+            // What precedes the calls of each round.
+            let ends = [5, 10]
+            var (rounds, count) = (0, 0)
+            for entry in reader.course {
+                guard entry.hasPrefix("…") else {
+                    rounds = max(rounds, (Int(entry.prefix(1)) ?? 0) + 1)
+                    continue
+                }
+                count += entry.dropFirst().utf8.count
+                #expect(rounds == 2 || count <= ends[rounds], "\(reader.course)")
+            }
+        }
+    }
+
+    @Test func textOfATakenOverReplyFollowsItsSteps() throws {
+        let relay = TestRelay()
+        let post = relay.post("Hi", onInterrupt: .regenerate, offering: ["f"])
+        try relay.call("f", saying: "One. ")
+        try relay.end(0, "1")
+        let other = relay.takeOver()
+        let reader = try other.read(post, followingSteps: true)
+        try other.complete("Done.")
+        #expect(reader.course.first == "0.0 f done" && reader.text == "One. Done.")
+    }
+
     @Test func fullReaderGetsThePresentStateWhenItIsReady() throws {
         let relay = TestRelay()
         let post = relay.post("Hi", offering: ["f"], followingSteps: true)

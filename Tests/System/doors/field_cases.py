@@ -200,8 +200,8 @@ RESPONSE_ROWS = [
         respond(tools=[RESPONSE_TOOL, {"type": "namespace", "name": "multi_agent_v1", "description": "d", "tools": []},
                        {"type": "web_search", "external_web_access": False}, {"type": "local_shell"}],
                 client_metadata={"a": "b"}, max_tool_calls=9, include=["reasoning.encrypted_content", "web_search_call.action.sources"]),
-        ignored="tools[], client_metadata, max_tool_calls, include[]", sent={"tools": [FUNCTION]},
-        answer={"tools": [RESPONSE_TOOL]}, lacks=("namespace", "web_search", "local_shell", "client_metadata")),
+        ignored="tools[], client_metadata, include[]", sent={"tools": [FUNCTION]},
+        answer={"tools": [RESPONSE_TOOL], "max_tool_calls": 9}, lacks=("namespace", "web_search", "local_shell", "client_metadata")),
     Row("Codex has the tools of an MCP server", RESPONSES, respond(tools=[RESPONSE_TOOL, MCP], tool_choice="auto"),
         sent={"tools": [FUNCTION, *[{"type": "function", "function": {
             "name": f"mcp__github__{name}", "description": MCP["description"] + "\n\nd", "parameters": SCHEMA, "strict": False}}

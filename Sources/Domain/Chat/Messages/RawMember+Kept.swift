@@ -17,6 +17,10 @@ extension RawMember {
 
     /// The name of the list of the tools of the server that the request offers to the model.
     static let residentToolsName = "chatterd_tools"
+    /// The name of the list of the servers of tools that the request names.
+    static let toolServersName = "chatterd_servers"
+    /// The name of the list of calls that the client has approved.
+    static let approvedName = "chatterd_approved"
 
     /// Whether a front door keeps the member.
     public var isKept: Bool { key.utf8.starts(with: Self.keptPrefix.utf8) }
@@ -46,6 +50,13 @@ extension RawMember {
     /// Creates the member with the path in which a request asks for thoughts that its answer may lack.
     public init(optionalThinking path: String) {
         self.init(key: Self.thinkingName, text: path)
+    }
+
+    /// Creates the member with the calls that the client has approved: JSON objects, as models make calls.
+    public init(approved calls: [[UInt8]]) {
+        self.init(
+            key: Self.approvedName,
+            value: Array("[".utf8) + Array(calls.joined(separator: [UInt8(ascii: ",")])) + Array("]".utf8))
     }
 
     private init(key: String, text: String) {
@@ -109,6 +120,24 @@ extension [RawMember] {
 
     /// The history of the client up to the answer, if the client keeps its history and names no conversation.
     public var history: HistoryDigest? { text(RawMember.historyName).flatMap(HistoryDigest.init(parsing:)) }
+
+    /// The limit of calls of tools of the server for the answer, which the request sets; `nil` for none.
+    public var maximumToolCalls: Int? {
+        guard let kept else { return nil }
+        var limit: Int?
+        JSONMembers.forEach(of: kept.span) { reader, key, value in
+            guard reader.matches(key, "max_tool_calls") else { return }
+            var number = JSONReader(kept.span.extracting(value))
+            limit = (try? number.integer()) ?? nil
+        }
+        return limit
+    }
+
+    /// The calls that the client has approved, which run before the model is asked.
+    public var approvedCalls: [AnswerSteps.Call] {
+        guard let value = last(where: { $0.key == RawMember.approvedName })?.value else { return [] }
+        return (try? JSONSlice(value))?.elements(first: .max)?.compactMap { AnswerSteps.Call($0) } ?? []
+    }
 
     private var keptInstructions: String? {
         guard let kept else { return nil }

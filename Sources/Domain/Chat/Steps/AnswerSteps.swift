@@ -35,6 +35,8 @@ public struct AnswerSteps: Sendable {
         public let arguments: [UInt8]
         /// The id that the model server has given to the call.
         public let id: String?
+        /// The tool on its server; `nil` for a tool of no named server.
+        public var origin: ToolOrigin?
         public private(set) var state = State.waiting
         /// What the model reads as the result, in UTF-8.
         public private(set) var result = AnswerSteps.waitingResult
@@ -122,8 +124,8 @@ public struct AnswerSteps: Sendable {
             json.append(messageWithRole: "assistant".utf8.span, content: round.text.span, extras: round.members.span)
             for call in round.calls {
                 json.append(",")
-                let members = call.members + Array(#","state":"\#(call.state.rawValue)""#.utf8)
-                json.append(messageWithRole: "tool".utf8.span, content: call.result.span, extras: members.span)
+                json.append(
+                    messageWithRole: "tool".utf8.span, content: call.result.span, extras: call.storedMembers.span)
             }
         }
         json.append("]")
@@ -163,6 +165,7 @@ public struct AnswerSteps: Sendable {
                 let state = result.last("state", .string)?.string
                 round.calls[index].end(
                     State.allCases.first { $0.rawValue == state } ?? .done, result.last("content", .string)?.utf8 ?? [])
+                round.calls[index].origin = ToolOrigin(of: result)
             }
             rounds.append(round)
         }
@@ -224,6 +227,22 @@ extension AnswerSteps.Call {
         if let id {
             json.append(",\"tool_call_id\":")
             json.append(jsonString: id)
+        }
+        return json.array
+    }
+}
+
+extension AnswerSteps.Call {
+    /// The members of the message with the result in the store.
+    fileprivate var storedMembers: [UInt8] {
+        var json = ByteBuffer()
+        json.append(members)
+        json.append(",\"state\":\"")
+        json.append(utf8: state.rawValue)
+        json.append("\"")
+        if let origin {
+            json.append(",")
+            json.append(origin)
         }
         return json.array
     }

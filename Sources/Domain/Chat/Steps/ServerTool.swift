@@ -5,10 +5,13 @@ public struct ServerTool: Sendable {
     public let name: String
     /// The tool in Ollama's form: a JSON object with a `function`.
     public let json: [UInt8]
+    /// The name that its server has for the tool; `nil` for a tool of no such server.
+    public let nameOnServer: String?
 
-    public init(name: String, json: [UInt8]) {
+    public init(name: String, json: [UInt8], nameOnServer: String? = nil) {
         self.name = name
         self.json = json
+        self.nameOnServer = nameOnServer
     }
 }
 
@@ -51,11 +54,7 @@ extension [RawMember] {
     }
 
     /// The names of all tools that the request offers.
-    public var toolNames: [String] {
-        guard let value = last(where: { $0.key == ChatRequest.toolsName })?.value else { return [] }
-        let tools = (try? JSONSlice(value))?.elements(first: .max) ?? []
-        return tools.compactMap { $0.last("function", .object)?.last("name", .string)?.string }
-    }
+    public var toolNames: [String] { offeredTools.map(\.name) }
 
     /// The members without tools, for a model that is to answer.
     public var withoutTools: [RawMember] { filter { $0.key != ChatRequest.toolsName && $0.key != "tool_choice" } }

@@ -9,6 +9,31 @@ public struct StepChange: Sendable {
 
     public let place: StepPlace
     public let call: AnswerSteps.Call
+    /// The round of the call.
+    public var round = StepRound()
+
+    /// The bytes of the call and its result.
+    public var size: Int { call.arguments.count + call.result.count }
+}
+
+/// A round as its readers know it: where it ends in the answer, and how many calls it has.
+public struct StepRound: Sendable, Equatable {
+    /// The bytes of the texts of the answer up to the end of the round.
+    public var textEnd = 0
+    /// The bytes of the thoughts up to the end of the round.
+    public var thinkingEnd = 0
+    public var callCount = 0
+
+    public init() {}
+
+    /// The round that follows.
+    fileprivate func followed(by round: AnswerSteps.Round) -> StepRound {
+        var next = self
+        next.textEnd += round.text.count
+        next.thinkingEnd += round.thinking.count
+        next.callCount = round.calls.count
+        return next
+    }
 }
 
 /// What a reader knows of the steps of a reply.
@@ -22,9 +47,12 @@ public struct KnownSteps: Sendable {
     /// - Returns: the calls that are new, or have another state than before.
     public mutating func take(_ steps: AnswerSteps) -> [StepChange] {
         var changes: [StepChange] = []
-        for (round, calls) in steps.rounds.map(\.calls).enumerated() {
-            for (index, call) in calls.enumerated() where state(round, index) != call.state {
-                changes.append(StepChange(place: StepPlace(round: round, index: index), call: call))
+        var shape = StepRound()
+        for (number, round) in steps.rounds.enumerated() {
+            shape = shape.followed(by: round)
+            for (index, call) in round.calls.enumerated() where state(number, index) != call.state {
+                changes.append(
+                    StepChange(place: StepPlace(round: number, index: index), call: call, round: shape))
             }
         }
         states = steps.rounds.map { $0.calls.map(\.state) }

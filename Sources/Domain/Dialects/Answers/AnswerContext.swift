@@ -15,6 +15,8 @@ public struct AnswerContext: Sendable {
     public var estimatedTokens = 0
     /// What was kept with the request, as a JSON object; `nil` if nothing was.
     public var kept: [UInt8]?
+    /// The servers of tools that the request names.
+    public var servers = ResponseServers()
     /// The number of the attempt with which a stream begins.
     public var attempt = 1
     /// The number of the last event that the client has; `nil` for a stream from its beginning.

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 
 /// A complete answer for a client that does not stream it.
 public struct WholeAnswer {
@@ -10,8 +11,13 @@ public struct WholeAnswer {
     let toolCalls: ByteBuffer
     /// The last line of the answer, whose text is in `text` already.
     let lastLine: [UInt8]
+    /// The calls of tools of the server, if they were asked for.
+    let steps: [StepChange]
 
-    public init(text: ByteBuffer, thinking: ByteBuffer, toolCalls: ByteBuffer, lastLine: [UInt8]) {
+    public init(
+        text: ByteBuffer, thinking: ByteBuffer, toolCalls: ByteBuffer, lastLine: [UInt8], steps: [StepChange] = []
+    ) {
+        self.steps = steps
         self.text = text
         self.thinking = thinking
         self.toolCalls = toolCalls

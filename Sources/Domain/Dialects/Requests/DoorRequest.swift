@@ -32,6 +32,9 @@ public struct DoorRequest: Sendable {
     /// The servers of tools whose tools the model gets.
     public var toolServers: [RequestedToolServer] = []
 
+    /// The calls of tools of servers that the request approves.
+    var approved: [ApprovedCall] = []
+
     /// The answer of a request that only loads a model, as a member of JSON, for a model without an Ollama; `nil` for other requests.
     public var loadAnswer: String?
 

@@ -11,6 +11,12 @@ struct MessageBuilder {
     private var images: [String] = []
     /// The calls of tools, as JSON objects with commas between them.
     private var calls = ByteBuffer()
+    /// The calls of tools of servers, with their results.
+    private var steps = AnswerSteps()
+    /// The bytes of what the message has before its last calls of tools of servers.
+    private var stepEnd = (text: 0, thinking: 0)
+    /// The group of the last one of these calls.
+    private var group: [UInt8] = []
     /// The call that the message is the result of.
     var callID: String?
     /// The tool that the message is the result of.
@@ -23,7 +29,9 @@ struct MessageBuilder {
     }
 
     /// Whether the message has neither text nor anything else.
-    var isEmpty: Bool { text.isEmpty && thinking.isEmpty && images.isEmpty && calls.isEmpty && callID == nil }
+    var isEmpty: Bool {
+        text.isEmpty && thinking.isEmpty && images.isEmpty && calls.isEmpty && steps.rounds.isEmpty && callID == nil
+    }
 
     /// Adds a part of the text. It begins on a line of its own, as vLLM and llama.cpp join the parts of a message; those of the model are
     /// pieces of one answer.
@@ -100,6 +108,34 @@ struct MessageBuilder {
         }
     }
 
+    /// Adds a call of a tool of a server, with its end, behind what the message has so far.
+    ///
+    /// - Parameter group: the same for calls of one request to the model, as far as it is known.
+    mutating func add(
+        callOf origin: ToolOrigin, in group: [UInt8], arguments: [UInt8],
+        _ end: (state: AnswerSteps.State, result: String)
+    ) {
+        var json = ByteBuffer()
+        json.appendJSON { json in
+            json.object { json in
+                json.object("function") { json in
+                    json.member("name", origin.possibleName)
+                    json.member("arguments", raw: arguments.span)
+                }
+            }
+        }
+        guard let object = try? JSONSlice(json.array), var call = AnswerSteps.Call(object) else { return }
+        call.end(end.state, Array(end.result.utf8))
+        call.origin = origin
+        let said = (text: Array(text.utf8.dropFirst(stepEnd.text)), Array(thinking.utf8.dropFirst(stepEnd.thinking)))
+        if steps.rounds.isEmpty || !said.text.isEmpty || !said.1.isEmpty || group != self.group {
+            self.group = group
+            steps.rounds.append(AnswerSteps.Round(text: said.text, thinking: said.1, calls: []))
+            stepEnd = (text.utf8.count, thinking.utf8.count)
+        }
+        steps.rounds[steps.rounds.count - 1].calls.append(call)
+    }
+
     /// The message.
     func build() -> ModelMessage {
         var extras = ByteBuffer()
@@ -109,6 +145,7 @@ struct MessageBuilder {
             extras.append(name)
             extras.append("\":")
         }
+        if !steps.rounds.isEmpty { extras.append(steps.member) }
         if !thinking.isEmpty {
             key("thinking")
             extras.append(jsonString: thinking)

@@ -9,6 +9,8 @@ public struct RequestedToolServer: Sendable {
     public let url: String?
     /// The tools that the model gets, as the server names them; `nil` for all.
     public private(set) var tools: [String]?
+    /// Before which calls the client wants to be asked.
+    let approval: RequestedApproval
     /// The path of the name in the request, for errors.
     let path: String
 
@@ -24,6 +26,9 @@ public struct RequestedToolServer: Sendable {
         server.tools = tools.map { $0.filter { names.contains($0) } } ?? names
         return server
     }
+
+    /// Whether the client wants to be asked before calls of a tool, as the server names it.
+    public func isAsked(_ tool: String) -> Bool { approval.isAsked(tool) }
 
     /// The error for a server that has none of the tools at present.
     public var empty: RelayError {

@@ -29,18 +29,58 @@ public struct ItemList: Sendable {
         for row in rows {
             open.append(row)
             guard case .reply(let reply) = row.kind else { continue }
-            append(open) { (try? [RawMember](decodingMembers: reply.options))?.kept }
+            append(open, optionsOf: reply)
             open = []
         }
-        append(open) { kept }
+        append(open, kept: kept)
     }
 
-    private mutating func append(_ rows: [ConversationRow], keptWith kept: () -> [UInt8]?) {
-        let tools = rows.contains { !$0.extras.isEmpty } ? ToolTable(keptIn: kept()) : ToolTable()
+    /// Adds the items of a turn.
+    private mutating func append(_ rows: [ConversationRow], optionsOf reply: ConversationRow.Reply) {
+        let members = (try? [RawMember](decodingMembers: reply.options)) ?? []
+        append(rows, kept: members.kept, ResponseServers(of: members))
+    }
+
+    private mutating func append(
+        _ rows: [ConversationRow], kept: [UInt8]?, _ servers: ResponseServers = ResponseServers()
+    ) {
+        let tools = rows.contains { !$0.extras.isEmpty } ? ToolTable(keptIn: kept) : ToolTable()
         for row in rows {
+            if appendRounds(of: row, kept: kept, servers) { continue }
             // The id of a call outside of turns stays the same, whatever request follows it.
             if case .message = row.kind { append(row, ToolTable()) } else { append(row, tools) }
         }
+    }
+
+    /// Adds the items of a row with calls of tools of servers.
+    ///
+    /// - Returns: whether the row has such calls.
+    private mutating func appendRounds(
+        of row: ConversationRow, kept: [UInt8]?, _ servers: ResponseServers
+    ) -> Bool {
+        let steps = AnswerSteps(in: row.extras.span) ?? AnswerSteps()
+        var isOfResponse = steps.rounds.contains { $0.calls.contains { $0.origin != nil } }
+        if case .reply = row.kind { isOfResponse = isOfResponse || !servers.isEmpty }
+        guard isOfResponse else { return false }
+        var (id, end) = (row.id, ResponseEnd.completed)
+        var isReply = false
+        if case .reply(let reply) = row.kind {
+            (id, isReply) = (reply.id, true)
+            end = reply.state == nil ? .inProgress : reply.state == .complete ? .completed : .incomplete
+        }
+        guard let id else { return false }
+        var context = AnswerContext(reply: id, model: "", createdAt: 0)
+        if isReply { context.servers = servers }
+        if case .message = row.kind {} else { context.kept = kept }
+        let thinking = row.thinking.isEmpty ? Array((row.members?["thinking"]?.string ?? "").utf8) : row.thinking
+        var known = KnownSteps()
+        let calls = Array(
+            row.calls(in: row.members).map(\.bytes).joined(separator: [UInt8(ascii: ",")]))
+        let output = ResponseOutput(
+            thinking: thinking.span, text: row.content.span,
+            toolCalls: calls.span, known.take(steps))
+        output.forEachItem(context, end) { [reply = id] item, json in items.append((item.id(in: reply), json.array)) }
+        return true
     }
 
     /// Adds the items of a row: the reasoning, the message, the calls of tools or the result of one.
@@ -245,6 +285,9 @@ extension ConversationRow {
     /// The row without its last item, which is not its only one: a call of a tool, or the message behind the reasoning.
     fileprivate var withoutLastItem: ConversationRow {
         let members = members
+        if let steps = AnswerSteps(in: extras.span), AnswerSteps.callsAfterSteps(in: extras.span).isEmpty {
+            return withoutLastItem(of: steps, members)
+        }
         let calls = calls(in: members).dropLast()
         let isMessage = self.calls(in: members).isEmpty
         var rest = self
@@ -265,6 +308,33 @@ extension ConversationRow {
                     for call in calls { array.raw(call.json.span) }
                 }
             }
+        }
+        rest.extras = extras.array
+        return rest
+    }
+
+    /// The row without the last item of an answer with steps: its message, its reasoning, or the last call of a tool of a server.
+    private func withoutLastItem(of steps: AnswerSteps, _ members: DoorMembers?) -> ConversationRow {
+        var (steps, rest) = (steps, self)
+        var thinking = Array((members?["thinking"]?.string ?? "").utf8)
+        let said = steps.rounds.reduce(into: (text: 0, thinking: 0)) { size, round in
+            size.text += round.text.count
+            size.thinking += round.thinking.count
+        }
+        if content.count > said.text {
+            rest.content = Array(content.prefix(said.text))
+        } else if thinking.count > said.thinking {
+            thinking = Array(thinking.prefix(said.thinking))
+        } else if var round = steps.rounds.popLast() {
+            round.calls.removeLast()
+            if !round.calls.isEmpty { steps.rounds.append(round) }
+        }
+        var extras = ByteBuffer()
+        if !steps.rounds.isEmpty { extras.append(steps.member) }
+        if !thinking.isEmpty {
+            if !extras.isEmpty { extras.append(",") }
+            extras.append("\"thinking\":")
+            extras.append(jsonString: thinking.span)
         }
         rest.extras = extras.array
         return rest

@@ -53,7 +53,9 @@ struct OpenResponses: ChatTranslator {
             .translated(
                 "`auto`: the oldest turns that do not fit are left out; `disabled`: a request that does not fit is "
                     + "refused; default `auto`")),
-        DoorField("max_tool_calls", .ignored("CHATTERD_TOOL_ROUNDS limits the calls.")),
+        DoorField(
+            "max_tool_calls",
+            .translated("the calls of tools of the server that run, 1 or more; the others have a result that says so")),
         DoorField("client_metadata", .ignored("no model server reads it.")),
         DoorField("top_logprobs", .refused("answers have no probabilities here."), harmless: ["0"]),
         DoorField("prompt", .refused("chatterd stores no prompts: send instructions and input.")),
@@ -70,14 +72,18 @@ struct OpenResponses: ChatTranslator {
         guard let input = members["input"] else { throw .invalid("input is missing.", "input") }
         try draft.limitAnswer(by: "max_output_tokens")
         let tools = try ResponseTools(members, ignored: &draft.ignored)
-        draft.messages = try ResponseInput.translate(
+        let items = try ResponseInput.translate(
             items: input, "input", calling: tools.table, ignored: &draft.ignored)
+        draft.messages = items.messages
         tools.add(to: &draft)
         let format = try ResponseFormat(members, ignored: &draft.ignored)
         format.add(to: &draft)
         let reasoning = try ResponseReasoning(members, ignored: &draft.ignored)
         reasoning.add(to: &draft)
         try Self.checkParts(members, ignored: &draft.ignored)
+        if let limit = members["max_tool_calls"], !limit.isNull, limit.wholeNumber ?? 0 < 1 {
+            throw .invalid("max_tool_calls must be a number from 1 on.", "max_tool_calls")
+        }
         let truncation = try Self.truncation(members)
         if truncation == "disabled" { draft.pass("truncate", Array("false".utf8)) }
         let isStored = try members.boolean("store") ?? true
@@ -97,6 +103,7 @@ struct OpenResponses: ChatTranslator {
         request.continuation = continuation
         request.repeated = repeated.json
         request.toolServers = tools.servers
+        request.approved = items.approved
         return request
     }
 
@@ -153,7 +160,7 @@ struct OpenResponses: ChatTranslator {
 
     func append(_ answer: WholeAnswer, _ context: AnswerContext, to body: inout ByteBuffer) {
         let output = ResponseOutput(
-            thinking: answer.thinking.bytes, text: answer.text.bytes, toolCalls: answer.toolCalls.bytes)
+            thinking: answer.thinking.bytes, text: answer.text.bytes, toolCalls: answer.toolCalls.bytes, answer.steps)
         let end = ResponseEnd(answer.lastLine.span, context)
         ResponseDocument(context).append(output, as: end, to: &body)
     }

@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdRelay
 
 /// A response as a JSON object.
@@ -17,8 +18,10 @@ public struct ResponseDocument: Sendable {
 
     /// Appends a response as far as it is.
     public func append(_ page: ReplyPage, to body: inout ByteBuffer) {
+        var known = KnownSteps()
+        let steps = context.servers.isEmpty ? [] : page.steps.map { known.take($0.steps) } ?? []
         let output = ResponseOutput(
-            thinking: page.thinking.span, text: page.text.span, toolCalls: page.toolCalls.span)
+            thinking: page.thinking.span, text: page.text.span, toolCalls: page.toolCalls.span, steps)
         let end: ResponseEnd
         if let ending = page.ending {
             end = ResponseEnd(ending.lastEvent.span, context)
@@ -36,7 +39,7 @@ public struct ResponseDocument: Sendable {
         body.append("\",\"model\":")
         body.append(jsonString: context.model)
         body.append(",\"output\":")
-        output.append(to: &body, context, status: end.messageStatus)
+        output.append(to: &body, context, end)
         body.append(",\"usage\":")
         body.append(end.tokens)
         body.append(",\"error\":")

@@ -25,6 +25,10 @@ struct ResponseEnd {
     static let inProgress = ResponseEnd(.inProgress)
     /// A response that has not begun.
     static let queued = ResponseEnd(.queued)
+    /// A response that is complete.
+    static let completed = ResponseEnd(.completed)
+    /// A response that has ended early.
+    static let incomplete = ResponseEnd(.incomplete)
 
     private init(_ status: Status) {
         self.status = status
@@ -80,6 +84,9 @@ struct ResponseEnd {
         case .cancelled: "cancelled"
         }
     }
+
+    /// Whether the response has ended.
+    var isOver: Bool { status != .queued && status != .inProgress }
 
     /// The status of a message of the response.
     var messageStatus: StaticString {

@@ -1,18 +1,23 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdRelay
 
 /// Writes the events of a response.
 ///
-/// The items come in the order of the stored answer: reasoning, text, calls. Calls wait for the end of the answer. Reasoning that comes after
-/// the text has begun is in no event, but in the response when it is retrieved.
+/// The items come in the order of the stored answer: in each round reasoning, text and calls of tools of servers, then calls of tools of the client,
+/// which wait for the end of the answer. The items of a round wait until those of the rounds before it have ended, and a call waits until the call
+/// before it has. Reasoning that comes after the text of its round has begun is in no event, but in the response when it is retrieved.
 struct ResponseEventEncoder: AnswerEncoder {
     static let contentType = StreamType.events
 
-    /// The item that is open.
-    private enum Item {
-        case none
+    /// What the next event of the round belongs to.
+    private enum Stage {
+        /// No item of the round is open.
+        case start
         case reasoning
         case message
+        /// The call with this index. Its item is open, or not.
+        case call(Int, isOpen: Bool)
     }
 
     private let context: AnswerContext
@@ -22,13 +27,22 @@ struct ResponseEventEncoder: AnswerEncoder {
     private var offset: Int
     /// The number of the last event of the stream.
     private var last: Int
-    private var item = Item.none
     /// What the stream has had, and the calls that wait.
     private var output = ResponseOutput()
-    /// The bytes of reasoning and text so far, in UTF-8.
+    /// The bytes of reasoning and text so far, in UTF-8, with those that no event has.
     private var sizes = (thinking: 0, text: 0)
+    /// The round whose events come next.
+    private var round = 0
+    private var stage = Stage.start
+    /// The numbers of the events of the round.
+    private var numbers: ResponseEventNumber
+    /// The place of the next item, or of the open one, in the output.
+    private var place = 0
+    /// What events have of the part of the open item: the bytes in UTF-8, and those of the inside of the JSON string.
+    private var sent = (size: 0, bytes: 0)
     /// The opening of a delta of the open item.
     private var opening: [UInt8] = []
+    private let listSize: Int
 
     private static let numberName: StaticString = "\",\"sequence_number\":"
     private static let closing: StaticString = "}\n\n"
@@ -38,9 +52,11 @@ struct ResponseEventEncoder: AnswerEncoder {
         known = context.lastEvent ?? -1
         last = max(known, 0)
         offset = ResponseEventNumber.offset(ofAttempt: context.attempt)
+        listSize = context.servers.size
+        numbers = ResponseEventNumber(servers: context.servers.servers.count)
     }
 
-    var heldSize: Int { output.size }
+    var heldSize: Int { output.size + listSize }
 
     mutating func begin(to buffer: inout ByteBuffer) {
         let isBackground = context.isBackground
@@ -49,6 +65,8 @@ struct ResponseEventEncoder: AnswerEncoder {
         )
         if isBackground { append("response.queued", ResponseEventNumber.queued, response: .queued, to: &buffer) }
         append("response.in_progress", ResponseEventNumber.inProgress, response: .inProgress, to: &buffer)
+        for index in context.servers.servers.indices { appendList(index, to: &buffer) }
+        output.hasLists = true
     }
 
     mutating func append(_ lines: borrowing PositionedLines, to buffer: inout ByteBuffer) {
@@ -59,7 +77,6 @@ struct ResponseEventEncoder: AnswerEncoder {
             }
             return
         }
-        change(to: .message, in: &buffer)
         for index in 0..<lines.count {
             append(text: lines.text(ofToken: index), upTo: lines.position(after: index).text, to: &buffer)
         }
@@ -69,29 +86,193 @@ struct ResponseEventEncoder: AnswerEncoder {
     private mutating func append(
         _ parts: borrowing AnswerParts, upTo ends: (thinking: Int, text: Int), to buffer: inout ByteBuffer
     ) {
-        if !parts.thinking.isEmpty, output.text.isEmpty {
-            change(to: .reasoning, in: &buffer)
-            output.thinking.append(parts.thinking)
-            let number = ResponseEventNumber.reasoning(to: ends.thinking)
-            append(
-                delta: parts.thinking, from: ResponseEventNumber.reasoning(to: sizes.thinking), to: number, in: &buffer)
-            sizes.thinking = ends.thinking
+        if !parts.thinking.isEmpty {
+            keep(thinking: parts.thinking, upTo: ends.thinking)
+            advance(to: &buffer)
         }
-        if !parts.text.isEmpty {
-            change(to: .message, in: &buffer)
-            append(text: parts.text, upTo: ends.text, to: &buffer)
-        }
-        let calls = parts.toolCallElements
-        guard !calls.isEmpty else { return }
-        if !output.toolCalls.isEmpty { output.toolCalls.append(",") }
-        output.toolCalls.append(calls)
+        if !parts.text.isEmpty { append(text: parts.text, upTo: ends.text, to: &buffer) }
+        output.append(toolCalls: parts.toolCallElements)
     }
 
     private mutating func append(text: Span<UInt8>, upTo end: Int, to buffer: inout ByteBuffer) {
-        output.text.append(text)
-        let start = ResponseEventNumber.text(to: sizes.text)
-        append(delta: text, from: start, to: ResponseEventNumber.text(to: end), in: &buffer)
-        sizes.text = end
+        keep(text: text, upTo: end)
+        if case .message = stage { appendText(to: &buffer) } else { advance(to: &buffer) }
+        if output.rounds[round].shape != nil { advance(to: &buffer) }
+    }
+
+    mutating func append(_ change: StepChange, to buffer: inout ByteBuffer) {
+        guard !context.servers.isEmpty else { return }
+        output.take(change)
+        advance(to: &buffer)
+    }
+
+    mutating func end(_ ending: ReplyEnding, at position: ReplyPosition, to buffer: inout ByteBuffer) {
+        let line = ending.lastEvent.span
+        if let parts = AnswerParts(line), !parts.isError {
+            let ends = (sizes.thinking + parts.thinking.decodedSize, sizes.text + parts.text.decodedSize)
+            append(parts, upTo: ends, to: &buffer)
+        }
+        let end = ResponseEnd(line, context)
+        advance(at: end, to: &buffer)
+        appendCalls(to: &buffer)
+        append(end.event, ResponseEventNumber.end, response: end, to: &buffer)
+        buffer.append("data: [DONE]\n\n")
+    }
+
+    /// Appends an error without an end: the response itself continues. It has the number of the event before it, so that a client which
+    /// continues there misses nothing.
+    mutating func fail(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
+        buffer.append("event: error\ndata: {\"type\":\"error\",\"sequence_number\":")
+        buffer.append(decimal: last)
+        buffer.append(",\"error\":")
+        OpenAIDoor().append(errorOf: DoorFault(error), to: &buffer)
+        buffer.append("}\n\n")
+    }
+
+    func keepAlive(to buffer: inout ByteBuffer) {
+        buffer.append(": keep-alive\n\n")
+    }
+
+    // MARK: - Parts of rounds
+
+    /// Keeps a piece of the text for its rounds. Only a piece of a stored page may belong to several.
+    private mutating func keep(text: Span<UInt8>, upTo end: Int) {
+        defer { sizes.text = end }
+        var (index, start) = (round, sizes.text)
+        while let shape = output.rounds[index].shape, shape.textEnd < end {
+            index += 1
+            guard shape.textEnd > start else { continue }
+            let (bytes, first) = (text.decoded, start - sizes.text)
+            let piece = ByteBuffer(insideOf: bytes.span.extracting(first..<(shape.textEnd - sizes.text)))
+            output.append(text: piece.bytes, count: shape.textEnd - start, toRound: index - 1)
+            start = shape.textEnd
+        }
+        guard start > sizes.text else {
+            output.append(text: text, count: end - start, toRound: index)
+            return
+        }
+        let rest = ByteBuffer(insideOf: text.decoded.span.extracting(droppingFirst: start - sizes.text))
+        output.append(text: rest.bytes, count: end - start, toRound: index)
+    }
+
+    /// Keeps a piece of the reasoning for its rounds.
+    private mutating func keep(thinking: Span<UInt8>, upTo end: Int) {
+        defer { sizes.thinking = end }
+        var (index, start) = (round, sizes.thinking)
+        while let shape = output.rounds[index].shape, shape.thinkingEnd < end {
+            index += 1
+            guard shape.thinkingEnd > start else { continue }
+            let (bytes, first) = (thinking.decoded, start - sizes.thinking)
+            keep(bytes.span.extracting(first..<(shape.thinkingEnd - sizes.thinking)), inRound: index - 1)
+            start = shape.thinkingEnd
+        }
+        // Later reasoning than the text of its round.
+        guard output.rounds[index].shape != nil || output.rounds[index].text.isEmpty else { return }
+        if start == sizes.thinking, output.rounds[index].sizes.thinking + end - start <= numbers.maximumReasoning {
+            output.append(thinking: thinking, count: end - start, toRound: index)
+        } else {
+            keep(thinking.decoded.span.extracting(droppingFirst: start - sizes.thinking), inRound: index)
+        }
+    }
+
+    /// Keeps reasoning in UTF-8 for a round, as far as there are numbers for it.
+    private mutating func keep(_ thinking: Span<UInt8>, inRound index: Int) {
+        var count = min(thinking.count, numbers.maximumReasoning - output.rounds[index].sizes.thinking)
+        while count > 0, count < thinking.count, thinking[count] & 0xC0 == 0x80 { count -= 1 }
+        guard count > 0 else { return }
+        let piece = ByteBuffer(insideOf: thinking.extracting(first: count))
+        output.append(thinking: piece.bytes, count: count, toRound: index)
+    }
+
+    /// Whether the stream has all reasoning, or all text, of the round whose events come next.
+    private func hasAll(_ part: KeyPath<StepRound, Int>, _ size: Int, _ end: ResponseEnd?) -> Bool {
+        if end != nil { return true }
+        return output.rounds[round].shape.map { size >= $0[keyPath: part] } ?? false
+    }
+
+    /// Appends the events that can follow.
+    ///
+    /// - Parameter end: how the response has ended; `nil` if it has not.
+    private mutating func advance(at end: ResponseEnd? = nil, to buffer: inout ByteBuffer) {
+        while true {
+            let hasAllThinking = hasAll(\.thinkingEnd, sizes.thinking, end)
+            let hasAllText = hasAll(\.textEnd, sizes.text, end)
+            let isLast = output.rounds[round].shape == nil
+            switch stage {
+            case .start:
+                if !output.rounds[round].thinking.isEmpty {
+                    beginReasoning(in: &buffer)
+                } else if isLast || hasAllThinking, !output.rounds[round].text.isEmpty {
+                    beginMessage(in: &buffer)
+                } else if hasAllThinking, hasAllText {
+                    stage = .call(0, isOpen: false)
+                } else {
+                    return
+                }
+            case .reasoning:
+                appendReasoning(to: &buffer)
+                guard hasAllThinking && hasAllText || (isLast || hasAllThinking) && !output.rounds[round].text.isEmpty
+                else { return }
+                endReasoning(in: &buffer)
+                if output.rounds[round].text.isEmpty {
+                    stage = .call(0, isOpen: false)
+                } else {
+                    beginMessage(in: &buffer)
+                }
+            case .message:
+                appendText(to: &buffer)
+                guard hasAllText else { return }
+                endMessage(in: &buffer, status: isLast ? end?.messageStatus ?? "completed" : "completed")
+                stage = .call(0, isOpen: false)
+            case .call(let index, let isOpen):
+                guard index < output.rounds[round].calls.count else {
+                    guard !isLast else { return }
+                    beginNextRound()
+                    continue
+                }
+                guard let call = output.rounds[round].calls[index] else { return }
+                guard let origin = call.origin else {
+                    stage = .call(index + 1, isOpen: false)
+                    continue
+                }
+                if !isOpen { begin(call, origin, at: index, in: &buffer) }
+                guard call.state.isEnd || end != nil else {
+                    stage = .call(index, isOpen: true)
+                    return
+                }
+                self.end(call, origin, at: index, in: &buffer)
+                stage = .call(index + 1, isOpen: false)
+            }
+        }
+    }
+
+    private mutating func beginNextRound() {
+        numbers.endRound(text: textSize, calls: output.rounds[round].calls.count)
+        round += 1
+        stage = .start
+    }
+
+    /// The bytes of the text of the round in UTF-8.
+    private var textSize: Int { output.rounds[round].sizes.text }
+
+    // MARK: - Items
+
+    private mutating func appendReasoning(to buffer: inout ByteBuffer) {
+        let (text, size) = (output.rounds[round].thinking, output.rounds[round].sizes.thinking)
+        guard size > sent.size else { return }
+        append(
+            delta: text.bytes.extracting(droppingFirst: sent.bytes), from: numbers.reasoning(to: sent.size),
+            to: numbers.reasoning(to: size), in: &buffer)
+        sent = (size, text.count)
+    }
+
+    private mutating func appendText(to buffer: inout ByteBuffer) {
+        let (text, size) = (output.rounds[round].text, output.rounds[round].sizes.text)
+        guard size > sent.size else { return }
+        append(
+            delta: text.bytes.extracting(droppingFirst: sent.bytes), from: numbers.text(to: sent.size),
+            to: numbers.text(to: size), in: &buffer)
+        sent = (size, text.count)
     }
 
     /// Appends a delta between two numbers, or the part of it that the client does not have.
@@ -112,123 +293,140 @@ struct ResponseEventEncoder: AnswerEncoder {
         last = number
     }
 
-    mutating func end(_ ending: ReplyEnding, at position: ReplyPosition, to buffer: inout ByteBuffer) {
-        let line = ending.lastEvent.span
-        if let parts = AnswerParts(line), !parts.isError {
-            let ends = (sizes.thinking + parts.thinking.decodedSize, sizes.text + parts.text.decodedSize)
-            append(parts, upTo: ends, to: &buffer)
+    /// Appends the events of the list of the tools of a server.
+    private mutating func appendList(_ index: Int, to buffer: inout ByteBuffer) {
+        let number = ResponseEventNumber.list(index)
+        append("response.output_item.added", number, item: index, to: &buffer) { [context] in
+            ResponseOutput.append(list: index, context, hasTools: false, to: &$0)
         }
-        let end = ResponseEnd(line, context)
-        change(to: .none, in: &buffer, messageStatus: end.messageStatus)
-        appendCalls(to: &buffer)
-        append(end.event, ResponseEventNumber.end, response: end, to: &buffer)
-        buffer.append("data: [DONE]\n\n")
-    }
-
-    /// Appends an error without an end: the response itself continues. It has the number of the event before it, so that a client which
-    /// continues there misses nothing.
-    mutating func fail(_ error: RelayError, at nanoseconds: Int64, to buffer: inout ByteBuffer) {
-        buffer.append("event: error\ndata: {\"type\":\"error\",\"sequence_number\":")
-        buffer.append(decimal: last)
-        buffer.append(",\"error\":")
-        OpenAIDoor().append(errorOf: DoorFault(error), to: &buffer)
-        buffer.append("}\n\n")
-    }
-
-    func keepAlive(to buffer: inout ByteBuffer) {
-        buffer.append(": keep-alive\n\n")
-    }
-
-    // MARK: - Items
-
-    private var messageIndex: Int { output.thinking.isEmpty ? 0 : 1 }
-
-    /// Ends the open item unless it is the wanted one, and begins that.
-    private mutating func change(
-        to wanted: Item, in buffer: inout ByteBuffer, messageStatus: StaticString = "completed"
-    ) {
-        guard item != wanted else { return }
-        switch item {
-        case .none: break
-        case .reasoning: endReasoning(in: &buffer)
-        case .message: endMessage(in: &buffer, status: messageStatus)
+        append("response.mcp_list_tools.in_progress", number + 1, of: .list(index), to: &buffer)
+        append("response.mcp_list_tools.completed", number + 2, of: .list(index), to: &buffer)
+        append("response.output_item.done", number + 3, item: index, to: &buffer) { [context] in
+            ResponseOutput.append(list: index, context, hasTools: true, to: &$0)
         }
-        item = wanted
-        switch wanted {
-        case .none: break
-        case .reasoning: beginReasoning(in: &buffer)
-        case .message: beginMessage(in: &buffer)
-        }
+        place += 1
     }
 
     private mutating func beginReasoning(in buffer: inout ByteBuffer) {
-        append("response.output_item.added", ResponseEventNumber.reasoningAdded, item: 0, to: &buffer) { [context] in
-            ResponseOutput.append(reasoning: Span(), context, to: &$0)
+        (stage, sent) = (.reasoning, (0, 0))
+        append("response.output_item.added", numbers.reasoningAdded, item: place, to: &buffer) { [context, round] in
+            ResponseOutput.append(reasoning: Span(), in: round, context, to: &$0)
         }
         append(
-            "response.content_part.added", ResponseEventNumber.reasoningPartAdded, partOf: .reasoning, at: 0,
-            to: &buffer
+            "response.content_part.added", numbers.reasoningPartAdded, partOf: .reasoning(round), to: &buffer
         ) {
             $0.append(",\"part\":")
             ResponseOutput.append(reasoningPart: Span(), to: &$0)
         }
-        opening = openingOfDelta("response.reasoning.delta", of: .reasoning, at: 0)
+        opening = openingOfDelta("response.reasoning.delta", of: .reasoning(round))
     }
 
     private mutating func endReasoning(in buffer: inout ByteBuffer) {
-        let text = output.thinking
-        append("response.reasoning.done", ResponseEventNumber.reasoningDone, partOf: .reasoning, at: 0, to: &buffer) {
+        let text = output.rounds[round].thinking
+        let number = numbers.reasoningDone
+        append("response.reasoning.done", number, partOf: .reasoning(round), to: &buffer) {
             $0.append(",\"text\":")
             $0.append(inside: text.bytes)
         }
-        append(
-            "response.content_part.done", ResponseEventNumber.reasoningPartDone, partOf: .reasoning, at: 0, to: &buffer
-        ) {
+        append("response.content_part.done", number + 1, partOf: .reasoning(round), to: &buffer) {
             $0.append(",\"part\":")
             ResponseOutput.append(reasoningPart: text.bytes, to: &$0)
         }
-        append("response.output_item.done", ResponseEventNumber.reasoningItemDone, item: 0, to: &buffer) { [context] in
-            ResponseOutput.append(reasoning: text.bytes, context, to: &$0)
+        append("response.output_item.done", number + 2, item: place, to: &buffer) { [context, round] in
+            ResponseOutput.append(reasoning: text.bytes, in: round, context, to: &$0)
         }
+        place += 1
     }
 
     private mutating func beginMessage(in buffer: inout ByteBuffer) {
-        let index = messageIndex
-        append("response.output_item.added", ResponseEventNumber.messageAdded, item: index, to: &buffer) { [context] in
-            ResponseOutput.append(message: Span(), context, status: "in_progress", to: &$0)
+        (stage, sent) = (.message, (0, 0))
+        append("response.output_item.added", numbers.messageAdded, item: place, to: &buffer) { [context, round] in
+            ResponseOutput.append(message: Span(), in: round, context, status: "in_progress", to: &$0)
         }
-        append(
-            "response.content_part.added", ResponseEventNumber.textPartAdded, partOf: .message, at: index, to: &buffer
-        ) {
+        append("response.content_part.added", numbers.textPartAdded, partOf: .message(round), to: &buffer) {
             $0.append(",\"part\":")
             ResponseOutput.append(textPart: Span(), to: &$0)
         }
-        opening = openingOfDelta("response.output_text.delta", of: .message, at: index)
+        opening = openingOfDelta("response.output_text.delta", of: .message(round))
     }
 
     private mutating func endMessage(in buffer: inout ByteBuffer, status: StaticString) {
-        let (index, text) = (messageIndex, output.text)
-        append("response.output_text.done", ResponseEventNumber.textDone, partOf: .message, at: index, to: &buffer) {
+        let text = output.rounds[round].text
+        let number = numbers.textDone(after: output.rounds[round].shape == nil ? nil : textSize)
+        append("response.output_text.done", number, partOf: .message(round), to: &buffer) {
             $0.append(",\"logprobs\":[],\"text\":")
             $0.append(inside: text.bytes)
         }
-        append("response.content_part.done", ResponseEventNumber.textPartDone, partOf: .message, at: index, to: &buffer)
-        {
+        append("response.content_part.done", number + 1, partOf: .message(round), to: &buffer) {
             $0.append(",\"part\":")
             ResponseOutput.append(textPart: text.bytes, to: &$0)
         }
-        append("response.output_item.done", ResponseEventNumber.messageDone, item: index, to: &buffer) { [context] in
-            ResponseOutput.append(message: text.bytes, context, status: status, to: &$0)
+        append("response.output_item.done", number + 2, item: place, to: &buffer) { [context, round] in
+            ResponseOutput.append(message: text.bytes, in: round, context, status: status, to: &$0)
+        }
+        place += 1
+    }
+
+    /// Appends the events at the beginning of a call of a tool of a server.
+    private mutating func begin(
+        _ call: AnswerSteps.Call, _ origin: ToolOrigin, at index: Int, in buffer: inout ByteBuffer
+    ) {
+        let number = numbers.serverCall(index, after: textSize)
+        let item = ResponseOutput.Item.serverCall(StepPlace(round: round, index: index))
+        append("response.output_item.added", number, item: place, to: &buffer) { [context, round] in
+            ResponseOutput.append(
+                call, origin, at: StepPlace(round: round, index: index), context, hasEnded: false, hasBegun: false,
+                to: &$0)
+        }
+        append("response.mcp_call.in_progress", number + 1, of: item, to: &buffer)
+        append("response.mcp_call_arguments.delta", number + 2, of: item, to: &buffer) {
+            $0.append(",\"delta\":")
+            $0.append(jsonString: call.arguments.span)
+        }
+        append("response.mcp_call_arguments.done", number + 3, of: item, to: &buffer) {
+            $0.append(",\"arguments\":")
+            $0.append(jsonString: call.arguments.span)
         }
     }
 
-    /// Appends the events of all calls, each with all of its arguments.
+    /// Appends the events at the end of a call of a tool of a server.
+    private mutating func end(
+        _ call: AnswerSteps.Call, _ origin: ToolOrigin, at index: Int, in buffer: inout ByteBuffer
+    ) {
+        let number = numbers.serverCall(index, after: textSize)
+        let item = ResponseOutput.Item.serverCall(StepPlace(round: round, index: index))
+        append(
+            call.state == .done ? "response.mcp_call.completed" : "response.mcp_call.failed", number + 4, of: item,
+            to: &buffer)
+        append("response.output_item.done", number + 5, item: place, to: &buffer) { [context, round] in
+            ResponseOutput.append(
+                call, origin, at: StepPlace(round: round, index: index), context, hasEnded: true, to: &$0)
+        }
+        place += 1
+    }
+
+    /// Appends the events of all calls of tools of the client, each with all of its arguments.
     private mutating func appendCalls(to buffer: inout ByteBuffer) {
         var number = ResponseEventNumber.call(0)
-        var (index, place) = (0, messageIndex + (output.text.isEmpty ? 0 : 1))
+        var index = 0
         let context = context
         let tools = output.toolCalls.isEmpty ? ToolTable() : context.tools
         output.forEachCall { call in
+            defer {
+                number += 4
+                index += 1
+                place += 1
+            }
+            if let origin = context.servers.asked(call) {
+                for (name, number) in [
+                    ("response.output_item.added" as StaticString, number), ("response.output_item.done", number + 3),
+                ] {
+                    append(name, number, item: place, to: &buffer) {
+                        ResponseOutput.append(call, origin, at: index, context, to: &$0)
+                    }
+                }
+                return
+            }
             let tool = tools.tool(of: call)
             let isCustom = tool?.isCustom ?? false
             let item = ResponseOutput.Item.call(index, isCustom: isCustom)
@@ -237,20 +435,20 @@ struct ResponseEventEncoder: AnswerEncoder {
                     call, of: tool, at: index, context, status: "in_progress", hasArguments: false, to: &$0)
             }
             if isCustom {
-                append("response.custom_tool_call_input.delta", number + 1, ofCall: item, at: place, to: &buffer) {
+                append("response.custom_tool_call_input.delta", number + 1, of: item, to: &buffer) {
                     $0.append(",\"delta\":")
                     $0.append(customInputOf: call)
                 }
-                append("response.custom_tool_call_input.done", number + 2, ofCall: item, at: place, to: &buffer) {
+                append("response.custom_tool_call_input.done", number + 2, of: item, to: &buffer) {
                     $0.append(",\"input\":")
                     $0.append(customInputOf: call)
                 }
             } else {
-                append("response.function_call_arguments.delta", number + 1, ofCall: item, at: place, to: &buffer) {
+                append("response.function_call_arguments.delta", number + 1, of: item, to: &buffer) {
                     $0.append(",\"delta\":")
                     $0.append(argumentsOf: call)
                 }
-                append("response.function_call_arguments.done", number + 2, ofCall: item, at: place, to: &buffer) {
+                append("response.function_call_arguments.done", number + 2, of: item, to: &buffer) {
                     $0.append(nameOf: call, tool)
                     $0.append(",\"arguments\":")
                     $0.append(argumentsOf: call)
@@ -259,9 +457,6 @@ struct ResponseEventEncoder: AnswerEncoder {
             append("response.output_item.done", number + 3, item: place, to: &buffer) {
                 ResponseOutput.append(call, of: tool, at: index, context, status: "completed", to: &$0)
             }
-            number += 4
-            index += 1
-            place += 1
         }
     }
 
@@ -308,37 +503,33 @@ struct ResponseEventEncoder: AnswerEncoder {
         }
     }
 
-    /// Appends an event of the only part of an item.
+    /// Appends an event of the only part of the open item.
     private mutating func append(
-        _ name: StaticString, _ number: Int, partOf item: ResponseOutput.Item, at index: Int,
-        to buffer: inout ByteBuffer, _ body: (inout ByteBuffer) -> Void
+        _ name: StaticString, _ number: Int, partOf item: ResponseOutput.Item, to buffer: inout ByteBuffer,
+        _ body: (inout ByteBuffer) -> Void
     ) {
-        append(name, number, to: &buffer) { [context] buffer in
-            buffer.append(",\"item_id\":")
-            ResponseOutput.append(idOf: item, context, to: &buffer)
-            buffer.append(",\"output_index\":")
-            buffer.append(decimal: index)
+        append(name, number, of: item, to: &buffer) { buffer in
             buffer.append(",\"content_index\":0")
             body(&buffer)
         }
     }
 
-    /// Appends an event of the arguments or the text of a call.
+    /// Appends an event of the open item.
     private mutating func append(
-        _ name: StaticString, _ number: Int, ofCall call: ResponseOutput.Item, at index: Int,
-        to buffer: inout ByteBuffer, _ body: (inout ByteBuffer) -> Void
+        _ name: StaticString, _ number: Int, of item: ResponseOutput.Item, to buffer: inout ByteBuffer,
+        _ body: (inout ByteBuffer) -> Void = { _ in }
     ) {
-        append(name, number, to: &buffer) { [context] buffer in
+        append(name, number, to: &buffer) { [context, place] buffer in
             buffer.append(",\"item_id\":")
-            ResponseOutput.append(idOf: call, context, to: &buffer)
+            ResponseOutput.append(idOf: item, context, to: &buffer)
             buffer.append(",\"output_index\":")
-            buffer.append(decimal: index)
+            buffer.append(decimal: place)
             body(&buffer)
         }
     }
 
     /// A delta up to its text. The number follows the text, so that this is the same for all deltas.
-    private func openingOfDelta(_ name: StaticString, of item: ResponseOutput.Item, at index: Int) -> [UInt8] {
+    private func openingOfDelta(_ name: StaticString, of item: ResponseOutput.Item) -> [UInt8] {
         var buffer = ByteBuffer()
         buffer.append("event: ")
         buffer.append(name)
@@ -347,7 +538,7 @@ struct ResponseEventEncoder: AnswerEncoder {
         buffer.append("\",\"item_id\":")
         ResponseOutput.append(idOf: item, context, to: &buffer)
         buffer.append(",\"output_index\":")
-        buffer.append(decimal: index)
+        buffer.append(decimal: place)
         buffer.append(",\"content_index\":0,")
         if case .message = item { buffer.append("\"logprobs\":[],") }
         buffer.append("\"delta\":\"")
@@ -369,10 +560,13 @@ extension AnswerContext {
 
 extension Span<UInt8> {
     /// The size of the text in UTF-8, if the bytes are the inside of a JSON string.
-    fileprivate var decodedSize: Int {
+    fileprivate var decodedSize: Int { decoded.count }
+
+    /// The text in UTF-8, if the bytes are the inside of a JSON string.
+    fileprivate var decoded: [UInt8] {
         var text = ByteBuffer()
         text.append(decodingJSON: self)
-        return text.count
+        return text.array
     }
 }
 

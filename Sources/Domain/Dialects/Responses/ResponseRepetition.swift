@@ -60,7 +60,7 @@ struct ResponseRepetition {
         // A number with a point is a limit, too; -1 is none.
         let limit = members["max_output_tokens"]?.wholeNumber ?? 0
         member("max_output_tokens", Array((limit > 0 ? String(limit) : "null").utf8))
-        member("max_tool_calls", "null")
+        member("max_tool_calls", Array((members["max_tool_calls"]?.wholeNumber.map(String.init) ?? "null").utf8))
         member("store", isStored ? "true" : "false")
         member("background", isBackground ? "true" : "false")
         member("service_tier", .string, otherwise: #""default""#)

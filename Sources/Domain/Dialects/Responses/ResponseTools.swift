@@ -181,8 +181,6 @@ struct ResponseTools {
     }
 
     /// Adds the tools of a server.
-    ///
-    /// - Throws: `invalidRequest` also if the client wants to be asked before calls: no door can ask.
     private mutating func add(
         server tool: DoorMembers, in path: String, ignored: inout IgnoredMembers
     ) throws(RelayError) -> [UInt8] {
@@ -190,9 +188,7 @@ struct ResponseTools {
         guard let label = try tool.string("server_label", in: path) else {
             throw .invalid("\(path)server_label is missing.", "\(path)server_label")
         }
-        guard tool["require_approval"]?.string == "never" else {
-            throw .unsupported("\(path)require_approval", "chatterd cannot ask here before a call: use \"never\".")
-        }
+        let approval = try RequestedApproval(of: tool, in: path)
         var names: [String]?
         if let list = tool["allowed_tools"] {
             let list = list.kind == .object ? list.last("tool_names", .array) : list
@@ -203,14 +199,17 @@ struct ResponseTools {
             guard names?.count == elements.count else { throw .wrongType("\(path)allowed_tools", "an array of names") }
         }
         let url = try tool.string("server_url", in: path)
-        servers.append(RequestedToolServer(label: label, url: url, tools: names, path: "\(path)server_label"))
+        servers.append(
+            RequestedToolServer(
+                label: label, url: url, tools: names, approval: approval, path: "\(path)server_label"))
         return Self.object { json in
             json.member("type", "mcp")
             json.member("server_label", label)
             json.member("server_url", orNull: url)
             json.name("allowed_tools")
             if let allowed = tool["allowed_tools"] { json.raw(allowed.bytes.span) } else { json.null() }
-            json.member("require_approval", "never")
+            json.name("require_approval")
+            if let asked = tool["require_approval"] { json.raw(asked.json.span) } else { json.string("always") }
         }
     }
 

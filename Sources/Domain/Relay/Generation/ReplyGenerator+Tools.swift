@@ -89,6 +89,13 @@ extension ReplyGenerator {
         return .ranTools(asksAgain: reply.contentEnd.toolCalls == 0)
     }
 
+    /// Runs the calls that the client has approved, before the model is asked.
+    func runApproved(_ tools: ReplyTools) async throws(RelayError) {
+        tools.beginApproved()
+        if !tools.hasOpenCalls { try await store(tools) }
+        try await run(tools)
+    }
+
     /// Takes over the steps of a reply that another process has left: gives the readers what the model said, and ends its calls.
     func adopt(_ tools: ReplyTools) async throws(RelayError) {
         var stored = StoredSteps()
@@ -97,6 +104,8 @@ extension ReplyGenerator {
             stored = try await context.store.steps(of: reply.turn, id: reply.id)
         }
         guard let steps = AnswerSteps(in: stored.members.span) else { return }
+        // Readers know where a round ends before they get the text of the next one.
+        reply.publish(steps)
         tools.adopt(steps, stored.approvals)
         appendContent(of: tools.steps)
         try await store(tools)

@@ -99,6 +99,7 @@ final class ReplyGenerator {
     func begin(_ history: TurnHistory) async throws(RelayError) -> Outcome {
         take(history)
         if let tools, reply.contentEnd.attempt > 1 { try await adopt(tools) }
+        if let tools, tools.hasApproved { try await runApproved(tools) }
         return try await performUntilServerWorks(from: run.begin())
     }
 

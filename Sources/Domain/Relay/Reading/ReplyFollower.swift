@@ -35,8 +35,8 @@ final class ReplyFollower: ReplySource {
     private let scheduler: Scheduler
     private let limits: RelayLimits
     private var audience = ReplyAudience()
-    /// Whether a reader has followed the steps of the reply.
-    private var followsSteps = false
+    /// Whether a reader follows the steps of the reply, or may do so.
+    var followsSteps = false
     private var isPulling = false
     /// Whether there may be unread content.
     private var mayHaveMore = true
@@ -73,6 +73,7 @@ final class ReplyFollower: ReplySource {
     func subscribe(_ listener: any ReplyListener, from position: ReplyPosition) -> ReplySubscription {
         let subscription = ReplySubscription(
             listener, from: position, of: self, lines: lines, scheduler: scheduler, limits: limits)
+        followsSteps = followsSteps || subscription.followsSteps
         adopt(readers: 1)
         subscription.start()
         return subscription
@@ -105,7 +106,6 @@ final class ReplyFollower: ReplySource {
     // MARK: - Readers
 
     func attach(_ subscription: ReplySubscription) {
-        followsSteps = followsSteps || subscription.followsSteps
         let start = audience.isEmpty ? subscription.position : position.common(with: subscription.position)
         audience.attach(subscription)
         if start != position {
@@ -133,7 +133,10 @@ final class ReplyFollower: ReplySource {
     }
 
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
-        try await hooks.pull(position, nil)
+        guard followsSteps else { return try await hooks.pull(position, nil) }
+        var page = try await hooks.pull(position, audience.steps?.version ?? "")
+        page.steps = page.steps ?? audience.steps
+        return page
     }
 
     /// Signals the generating process that the reply is read, or the shard that it is not.

@@ -136,6 +136,8 @@ public final class ReplySubscription: IndexedSetElement {
             fallBehind()
             return true
         }
+        // The text of a round follows the calls of the round before it.
+        if let course, course.waiting != nil { sendWaitingSteps() }
         position = lines.end
         if !listener.receive(first == 0 ? lines : lines.from(first)) {
             isFull = true
@@ -192,6 +194,7 @@ public final class ReplySubscription: IndexedSetElement {
     /// The reply has other steps.
     func receive(_ steps: ReplySteps) {
         guard let course, state != .over, steps !== course.last else { return }
+        if !steps.version.isEmpty, steps.version == course.last?.version { return }
         course.waiting = steps
         if !isFull { sendWaitingSteps() }
     }

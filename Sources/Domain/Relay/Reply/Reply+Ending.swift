@@ -152,6 +152,7 @@ extension Reply {
         var follower: ReplyFollower?
         if audience.count > 0 {
             follower = context.follower(record, content.visible)
+            follower?.followsSteps = true
             follower?.adopt(readers: audience.count)
         }
         for subscription in audience.members.elements {

@@ -134,7 +134,9 @@ extension Reply {
     func page(from position: ReplyPosition) async throws(RelayError) -> ReplyPage {
         if let follower { return try await follower.page(from: position) }
         if let page = memoryPage(from: position) { return page }
-        return try await context.readPage(record, position)
+        var page = try await context.readPage(record, position)
+        page.steps = page.steps ?? audience.steps
+        return page
     }
 
     /// The content from a position on; `nil` if it is no longer in memory.

@@ -21,6 +21,14 @@ final class ReplyTools {
     /// The names of the tools of the client.
     private let others: [String]
     private let maximumRounds: Int
+    /// The limit of calls that the request sets; `nil` for none.
+    private let requestedMaximum: Int?
+    /// The tools of named servers by the names that the model has for them.
+    private let origins: [ExactText: ToolOrigin]
+    /// The tools whose calls end the answer, because the client wants to be asked.
+    private var asking: Set<ExactText> = []
+    /// The calls that the client has approved, until they begin.
+    private var approved: [AnswerSteps.Call]
 
     private(set) var steps = AnswerSteps()
     /// The end of the content of the rounds.
@@ -56,6 +64,16 @@ final class ReplyTools {
         others = members.toolNames.filter { !offered.contains($0) }
         key = "\(id)"
         maximumRounds = limits.toolRounds
+        requestedMaximum = members.maximumToolCalls
+        approved = Array(members.approvedCalls.prefix(Self.keptCalls))
+        var origins: [ExactText: ToolOrigin] = [:]
+        for server in members.toolServers {
+            for tool in server.tools {
+                origins[ExactText(tool.calledName)] = ToolOrigin(label: server.label, name: tool.name)
+                if tool.isAsked { asking.insert(ExactText(tool.calledName)) }
+            }
+        }
+        self.origins = origins
     }
 
     /// Whether the model gets no tools any more, so that it answers.
@@ -72,7 +90,9 @@ final class ReplyTools {
     func takeCalls(_ array: Span<UInt8>) {
         guard let list = (try? JSONSlice(array.array))?.elements(first: .max) else { return }
         for element in list {
-            guard let call = AnswerSteps.Call(element), !others.contains(call.name) else {
+            guard let call = AnswerSteps.Call(element), !others.contains(call.name),
+                !asking.contains(ExactText(call.name))
+            else {
                 callsOfClient.append(element.bytes)
                 continue
             }
@@ -98,8 +118,13 @@ final class ReplyTools {
     /// - Parameter lastLine: the last line of the answer.
     func beginRound(text: [UInt8], thinking: [UInt8], lastLine: AnswerLine?) {
         var round = AnswerSteps.Round(text: text, thinking: thinking, calls: calls)
+        let earlier = steps.rounds.reduce(0) { $0 + $1.calls.count }
         for index in round.calls.indices {
-            if index >= Self.maximumCalls {
+            round.calls[index].origin = origins[ExactText(round.calls[index].name)]
+            if let requestedMaximum, earlier + index >= requestedMaximum {
+                let reason = "not run, because the request permits \(requestedMaximum) calls (max_tool_calls)."
+                round.calls[index].end(.failure(reason))
+            } else if index >= Self.maximumCalls {
                 round.calls[index].end(.failure("not run, because an answer may call \(Self.maximumCalls) tools."))
             } else if !residents.contains(round.calls[index].name) {
                 let names = (residents + others).prefix(Self.maximumNames).joined(separator: ", ")
@@ -113,6 +138,16 @@ final class ReplyTools {
         tokens.answer += lastLine?.answerTokens ?? 0
         steps.rounds.append(round)
         stepsChanged()
+    }
+
+    /// Whether calls that the client has approved have not begun. They are the first round.
+    var hasApproved: Bool { !approved.isEmpty && steps.rounds.isEmpty }
+
+    /// Begins the round of the calls that the client has approved.
+    func beginApproved() {
+        calls = approved
+        approved = []
+        beginRound(text: [], thinking: [], lastLine: nil)
     }
 
     private func stepsChanged() {

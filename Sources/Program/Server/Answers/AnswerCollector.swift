@@ -17,6 +17,10 @@ final class AnswerCollector: ReplyListener {
     private var text = ByteBuffer()
     private var thinking = ByteBuffer()
     private var toolCalls = ByteBuffer()
+    let followsSteps: Bool
+    /// The calls of tools of the server, each as it is now, by their places in the answer.
+    private var steps: [[StepChange]] = []
+    private var stepSize = 0
     /// The reservation for the text, the object and the output.
     private let memory: MemoryReservation
     private var reserved = 0
@@ -25,8 +29,9 @@ final class AnswerCollector: ReplyListener {
 
     init(
         _ responder: Responder, _ translator: any AnswerTranslator, _ context: AnswerContext, fields: Fields,
-        memory: MemoryBudget
+        memory: MemoryBudget, followsSteps: Bool = false
     ) {
+        self.followsSteps = followsSteps
         self.responder = responder
         self.translator = translator
         self.context = context
@@ -75,11 +80,27 @@ final class AnswerCollector: ReplyListener {
         // The reply has parsed the line before, so that this does not fail.
         if let fields = try? AnswerLine(line) {
             append(fields, of: line)
-            if text.count + thinking.count + toolCalls.count > reserved {
-                reserveMore()
-            }
+            if size > reserved { reserveMore() }
         }
     }
+
+    func receive(_ changes: [StepChange]) {
+        for change in changes {
+            let (round, index) = (change.place.round, change.place.index)
+            while steps.count <= round { steps.append([]) }
+            stepSize += change.size
+            if steps[round].indices.contains(index) {
+                stepSize -= steps[round][index].size
+                steps[round][index] = change
+            } else {
+                steps[round].append(change)
+            }
+        }
+        if !isTooLarge, size > reserved { reserveMore() }
+    }
+
+    /// The size of the answer so far, in bytes.
+    private var size: Int { text.count + thinking.count + toolCalls.count + stepSize }
 
     func isQueued(at position: QueuePosition) {}
 
@@ -112,7 +133,7 @@ final class AnswerCollector: ReplyListener {
 
     /// Reserves memory for more text. If that fails, it drops the text; the reply continues and is stored.
     private func reserveMore() {
-        reserved = text.count + thinking.count + toolCalls.count + Self.step
+        reserved = size + Self.step
         guard !memory.grow(to: 3 * reserved, for: .output) else { return }
         isTooLarge = true
         (text, thinking, toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
@@ -143,7 +164,8 @@ final class AnswerCollector: ReplyListener {
         guard let fields = try? AnswerLine(last.span), fields.message != nil else { return nil }
         append(fields, of: last.span)
         var body = ByteBuffer(capacity: text.count + thinking.count + toolCalls.count + last.count + 512)
-        let answer = WholeAnswer(text: text, thinking: thinking, toolCalls: toolCalls, lastLine: last)
+        let answer = WholeAnswer(
+            text: text, thinking: thinking, toolCalls: toolCalls, lastLine: last, steps: steps.flatMap(\.self))
         (text, thinking, toolCalls) = (ByteBuffer(), ByteBuffer(), ByteBuffer())
         translator.append(answer, context, to: &body)
         return body

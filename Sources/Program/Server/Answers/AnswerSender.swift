@@ -58,13 +58,15 @@ struct AnswerSender: Sendable {
     ) async {
         if form.isStreamed {
             let stream = AnswerStream(
-                responder, form.translator, context, fields: fields, settings, followsSteps: form.showsSteps)
+                responder, form.translator, context, fields: fields, settings,
+                followsSteps: form.showsSteps || !form.servers.isEmpty)
             stream.follow(subscribe(stream), opensAtOnce: opensAtOnce, until: watch)
             await begin()
             await stream.waitUntilOpened()
         } else {
             let collector = AnswerCollector(
-                responder, form.translator, context, fields: fields, memory: settings.memory)
+                responder, form.translator, context, fields: fields, memory: settings.memory,
+                followsSteps: !form.servers.isEmpty)
             collector.follow(subscribe(collector), until: watch)
             await begin()
             await collector.waitUntilFinished()
@@ -104,6 +106,8 @@ struct AnswerForm: Sendable {
     var ignored: String?
     /// What was kept with the request; `nil` if nothing was.
     var kept: [UInt8]?
+    /// The servers of tools that the request names. The answer has their calls, streamed or not.
+    var servers = ResponseServers()
     /// The number of the last event that the client has; `nil` for a stream from its beginning.
     var lastEvent: Int?
     /// Whether the client gets an answer at once, and the reply continues without it.
@@ -126,6 +130,7 @@ struct AnswerForm: Sendable {
         var context = AnswerContext(
             reply: id, model: self.model ?? model, createdAt: nanoseconds, includesUsage: includesUsage)
         (context.kept, context.lastEvent, context.estimatedTokens) = (kept, lastEvent, estimatedTokens)
+        context.servers = servers
         return context
     }
 }

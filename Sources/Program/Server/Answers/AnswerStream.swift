@@ -205,6 +205,7 @@ final class AnswerStream: ReplyListener {
         stream.write { buffer in
             for change in changes { encoder.append(change, to: &buffer) }
         }
+        _ = reserveHeld()
     }
 
     func reset(to position: ReplyPosition) {

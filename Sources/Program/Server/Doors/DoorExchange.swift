@@ -63,16 +63,17 @@ final class DoorExchange {
     ///
     /// - Throws: `invalidRequest` for a server that the operator has not declared.
     private func offerTools(to app: String) throws(RelayError) {
-        var offers: [ServerTool] = []
+        var offers: [(label: String, tools: [ServerTool], isAsked: (String) -> Bool)] = []
         for server in asked.toolServers {
             guard let tools = services.tools.offers(to: app, of: server.label, at: server.url, only: server.tools)
             else {
                 throw server.unknown
             }
             guard !tools.isEmpty else { throw server.empty }
-            offers += tools.filter { tool in !offers.contains { $0.name == tool.name } }
+            offers.append((server.label, tools, server.isAsked))
         }
         asked.chat.offer(offers)
+        try asked.approveCalls()
     }
 
     private func statelessConversation() throws(RelayError) -> ConversationKey {
@@ -87,6 +88,7 @@ final class DoorExchange {
         form.estimatedTokens = asked.estimatedTokens
         form.conversation = place.conversation.flatMap { $0.isStateless ? nil : $0.name }
         form.isBackground = asked.isBackground
+        if !asked.toolServers.isEmpty { form.servers = ResponseServers(of: asked.chat.passThrough) }
         return form
     }
 }

@@ -44,6 +44,17 @@ struct DoorMemory: Sendable {
         case .branch(let conversation): try await compare(exchange, with: conversation)
         case .history(let owner): try await find(exchange, of: owner)
         }
+        if exchange.asked.hasApprovals { try await findApprovals(of: exchange) }
+    }
+
+    /// Names the calls of the reply that the request follows by their ids there, if the request answers some that waited for an approval.
+    private func findApprovals(of exchange: DoorExchange) async throws(RelayError) {
+        guard let id = exchange.asked.chat.parent.flatMap({ ReplyID(parsing: $0) }),
+            let conversation = exchange.place.conversation
+        else { return }
+        let chat = exchange.services.chat
+        let calls = try await chat.readWhole(try await chat.find(id, of: conversation.owner)).toolCalls
+        exchange.asked.nameResults(by: calls, of: id)
     }
 
     /// What is to be read for the place of a request.

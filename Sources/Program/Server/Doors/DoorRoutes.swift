@@ -5,6 +5,7 @@ import ChatterdDialects
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdIdentity
+import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 
@@ -110,7 +111,12 @@ struct DoorRoutes: Sendable {
         // A stream may take hours.
         exchange.asked.chat.messages = []
         exchange.request.body.release()
-        let (service, responder, form) = (exchange.services, exchange.responder, exchange.form)
+        let (service, responder) = (exchange.services, exchange.responder)
+        var form = exchange.form
+        if case .known(let reply) = prompt, !exchange.asked.toolServers.isEmpty {
+            // The servers may have had other tools then.
+            form.servers = ResponseServers(of: try await service.archive.members(of: reply))
+        }
         let watch = service.watch(exchange.principal)
         switch prompt {
         case .started(let reply): await sender.start(reply, as: form, to: responder, until: watch)

@@ -50,7 +50,7 @@ struct ResponseRoutes: Sendable {
         // A client that has left must not keep the reply running.
         guard responder.isWaiting else { return }
         var form = AnswerForm(translator, isStreamed: true)
-        (form.kept, form.lastEvent) = (context.kept, context.lastEvent)
+        (form.kept, form.servers, form.lastEvent) = (context.kept, context.servers, context.lastEvent)
         // From the beginning, because the last events repeat the whole text.
         await sender.send(reply, as: form, by: service.chat, to: responder, until: service.watch(principal))
     }
@@ -106,7 +106,7 @@ struct ResponseRoutes: Sendable {
         let reservation = memory.charge(0)
         let page = try await service.chat.readWhole(reply, in: reservation)
         let document = ResponseDocument(try await context(of: reply, for: principal, by: service))
-        let body = await LongWork.run(on: page.size) {
+        let body = await LongWork.run(on: page.size + (page.steps?.size ?? 0)) {
             var body = ByteBuffer()
             document.append(page, to: &body)
             return body
@@ -124,7 +124,8 @@ struct ResponseRoutes: Sendable {
         var context = AnswerContext(reply: reply.id, model: reply.model, createdAt: reply.createdAtNanoseconds)
         context.attempt = reply.attempt
         if principal.permits(reply.turn.conversation) {
-            context.kept = try await service.archive.members(of: reply).kept
+            let members = try await service.archive.members(of: reply)
+            (context.kept, context.servers) = (members.kept, ResponseServers(of: members))
         }
         return context
     }

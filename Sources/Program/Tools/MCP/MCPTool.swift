@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdRelay
 
 /// A tool of a server, as the server describes it.
@@ -30,15 +31,7 @@ struct MCPTool: Sendable {
 
     /// The name that a model gets: letters, digits, `_` and `-`, after the name of the server; `nil` if it is too long.
     func offeredName(of server: String) -> String? {
-        let plain = name.utf8.map { byte in
-            switch byte {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"):
-                byte
-            default: UInt8(ascii: "_")
-            }
-        }
-        let offered = "\(server)_\(String(decoding: plain, as: UTF8.self))"
+        let offered = ToolOrigin(label: server, name: name).calledName
         return offered.utf8.count <= ToolDescription.maximumName ? offered : nil
     }
 

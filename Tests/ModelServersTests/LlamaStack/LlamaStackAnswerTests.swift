@@ -89,7 +89,6 @@ import Testing
 
     @Test(arguments: [
         call(#"{"tool_name":"f","arguments":"{"}"#, "succeeded"),
-        call(#"{"tool_name":"f","arguments":"[]"}"#, "succeeded"),
         call(#"{"tool_name":"","arguments":{}}"#, "succeeded"), call(#"{"arguments":{}}"#, "succeeded"),
         call("\"f(\"", "failed"), call("\"\"", "started") + end(), call("\"x\"", "in_progress") + end("end_of_message"),
         event(#"{"type":"image","image":"aGk="}"#), "data: garbage\n\n", "data: []\n\n", "data: {\n\n",

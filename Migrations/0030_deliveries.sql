@@ -6,10 +6,11 @@ CREATE TABLE chatterd_deliveries (
     seq bigint NOT NULL,
     reply uuid NOT NULL,
     state text NOT NULL,
+    created timestamptz NOT NULL DEFAULT now(),
     due timestamptz NOT NULL DEFAULT now(),
     attempts integer NOT NULL DEFAULT 0
 );
-CREATE INDEX chatterd_deliveries_due ON chatterd_deliveries (due);
+CREATE INDEX chatterd_deliveries_due ON chatterd_deliveries (hook, due);
 COMMENT ON TABLE chatterd_deliveries IS 'ends of replies of which hooks are to be told';
 ALTER TABLE chatterd_deliveries ENABLE ROW LEVEL SECURITY;
 CREATE POLICY chatterd_owner ON chatterd_deliveries USING (

@@ -21,13 +21,19 @@ struct HookMessageTests {
     }
 
     private static let reply = ReplyID(high: 0, low: 1)
+    private static var request: ChatRequest {
+        let message = ModelMessage(role: "user", content: "Hi", extras: #""images":["aGk="]"#)
+        var request = ChatRequest(appID: nil, model: "m", messages: [message])
+        request.passThrough = [RawMember(key: "tools", value: Array("[{}]".utf8))]
+        return request
+    }
 
     @Test(arguments: [
         (
             HookMessage.prompt(
-                [ModelMessage(role: "user", content: "Hi", extras: #""images":["aGk="]"#)], to: "m",
+                request,
                 in: ConversationKey(Owner(app: "shop", person: "ann"), name: "trip"), id: "1", at: 0),
-            #"{"type":"prompt","timestamp":"1970-01-01T00:00:00.000000Z","data":{"app":"shop","person":"ann","conversation":"trip","model":"m","messages":[{"role":"user","content":"Hi","images":["aGk="]}]}}"#
+            #"{"type":"prompt","timestamp":"1970-01-01T00:00:00.000000Z","data":{"app":"shop","person":"ann","conversation":"trip","model":"m","messages":[{"role":"user","content":"Hi","images":["aGk="]}],"tools":[{}]}}"#
         ),
         (
             HookMessage.answer(
@@ -40,8 +46,8 @@ struct HookMessageTests {
         (
             HookMessage.end(
                 of: reply, in: ConversationKey.stateless(of: Owner(app: "a"), named: "x"), state: "failed", model: nil,
-                error: "c", text: nil, id: "1", at: 0),
-            #"{"type":"end","timestamp":"1970-01-01T00:00:00.000000Z","data":{"app":"a","id":"00000000-0000-0000-0000-000000000001","state":"failed","code":"c"}}"#
+                error: "c", text: nil, endedAt: 5_000, id: "1", at: 0),
+            #"{"type":"end","timestamp":"1970-01-01T00:00:00.000005Z","data":{"app":"a","id":"00000000-0000-0000-0000-000000000001","state":"failed","code":"c"}}"#
         ),
     ])
     func messageIsJSON(message: HookMessage, expected: String) {
@@ -60,12 +66,18 @@ struct HookMessageTests {
         arguments: [
             ("", "allow"), (" \n", "allow"), (#"{"action":"allow"}"#, "allow"), (#"{"action":"refuse"}"#, "refuse -"),
             (#"{"action":"refuse","message":"No."}"#, "refuse No."), (#"{"action":"refuse","message":""}"#, "refuse -"),
-            (#"{"action":"replace","content":"x"}"#, "replace x"), (#"{"action":"replace","content":""}"#, "replace "),
+            (#"{"action":"replace","content":"x"}"#, "replace x"),
+            (#"{"action":"replace","content":"12345678901"}"#, nil),
+            (#"{"action":"replace","content":""}"#, "replace "),
             (#"{"action":"replace"}"#, nil), (#"{"action":"replace","content":1}"#, nil), (#"{"action":"no"}"#, nil),
             ("{}", nil), ("[]", nil), ("ok", nil), (#"{"action":1}"#, nil), ("{", nil),
         ] as [(String, String?)])
     func answerIsAVerdict(body: String, expected: String?) {
-        let verdict = try? HookVerdict(Array(body.utf8), replacement: HookVerdict.text)
+        let verdict = try? HookVerdict(
+            Array(body.utf8),
+            replacement: { (answer) throws(UsageError) in
+                try HookVerdict.text(answer, upTo: 10)
+            })
         #expect(verdict.map(Self.words) == expected)
     }
 

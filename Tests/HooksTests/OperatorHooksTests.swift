@@ -35,10 +35,13 @@ import Testing
     {
         let shard = try Shard(index: 0)
         let own = Confined(
-            OperatorHooks(hooks, on: shard, now: { 0 }, makeID: { "id" }, observe: observe), to: shard)
+            OperatorHooks(
+                hooks, on: shard, memory: MemoryBudget(limit: 1 << 30), maximumText: 10, now: { 0 }, makeID: { "id" },
+                observe: observe), to: shard)
         return try await Task(executorPreference: shard) {
             try await own.value.review(
-                [ModelMessage(role: "user", content: "Hi")], to: "m", in: Self.conversation
+                ChatRequest(appID: nil, model: "m", messages: [ModelMessage(role: "user", content: "Hi")]),
+                in: Self.conversation
             ).map(\.content).joined()
         }.value
     }
@@ -58,7 +61,10 @@ import Testing
     /// The text in place of the answer "Hello".
     private func answer(_ hooks: [Hook]) async throws -> String? {
         let shard = try Shard(index: 0)
-        let own = Confined(OperatorHooks(hooks, on: shard, now: { 0 }, makeID: { "id" }), to: shard)
+        let own = Confined(
+            OperatorHooks(
+                hooks, on: shard, memory: MemoryBudget(limit: 1 << 30), maximumText: 10, now: { 0 }, makeID: { "id" }),
+            to: shard)
         let text = try await Task(executorPreference: shard) {
             try await withCheckedContinuation { continuation in
                 let answer = ReviewedAnswer(

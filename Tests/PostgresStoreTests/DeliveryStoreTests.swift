@@ -50,8 +50,9 @@ import Testing
             try await self.end(opened, end, processes)
             // A late end changes nothing, and adds nothing.
             try? await processes.first.closeTurn(opened.turn, with: opened.closing("other", as: .failed))
-            let found = try await DeliveryStore(pool: processes.pool).take(limit: 9)
-            #expect(found.map(\.hook).sorted() == ["a", "b"])
+            let store = DeliveryStore(pool: processes.pool)
+            let found = try await store.take(limit: 9, for: "a") + store.take(limit: 9, for: "b")
+            #expect(found.map(\.hook) == ["a", "b"])
             #expect(found.allSatisfy { $0.reply == opened.id && $0.state == end.state && $0.attempts == 1 })
             #expect(found.allSatisfy { $0.conversation == opened.turn.conversation })
         }
@@ -79,10 +80,10 @@ import Testing
             try await processes.first.closeTurn(opened.turn, with: opened.closing("answer"))
             let store = DeliveryStore(pool: processes.pool)
             var last: StoredDelivery?
-            for attempt in 1...9 {
-                let found = try await store.take(limit: 9)
-                #expect(found.map(\.attempts) == [attempt] && found.map(\.isLast) == [attempt == 9])
-                #expect(try await store.take(limit: 9).isEmpty)
+            for attempt in 1...11 {
+                let found = try await store.take(limit: 9, for: "a")
+                #expect(found.map(\.attempts) == [attempt] && found.map(\.isLast) == [attempt >= 10])
+                #expect(try await store.take(limit: 9, for: "a").isEmpty)
                 #expect(last == nil || found.first?.id == last?.id)
                 last = found.first
                 try await processes.sql("UPDATE chatterd_deliveries SET due = now()")
@@ -93,7 +94,19 @@ import Testing
             #expect(reply.text == Array("answer".utf8))
             #expect(try await store.reply(of: delivery, withText: false)?.text.isEmpty == true)
             try await store.remove(delivery)
-            #expect(try await store.take(limit: 9).isEmpty)
+            #expect(try await store.take(limit: 9, for: "a").isEmpty)
+        }
+    }
+
+    @Test func deliveriesOfHooksThatAreGoneAreRemovedLater() async throws {
+        try await StoreProcesses.run(hooks: ["a", "gone"]) { processes in
+            let opened = try await processes.first.open("p")
+            try await processes.first.closeTurn(opened.turn, with: opened.closing("answer"))
+            let store = DeliveryStore(pool: processes.pool)
+            #expect(try await store.take(limit: 9, for: "a").count == 1)
+            #expect(try await store.removeForgotten() == 0)
+            try await processes.sql("UPDATE chatterd_deliveries SET due = due - interval '73 hours'")
+            #expect(try await store.removeForgotten() == 2)
         }
     }
 
@@ -104,7 +117,7 @@ import Testing
             try await processes.first.closeTurn(opened.turn, with: opened.closing("answer"))
             try await processes.first.deleteConversation(opened.turn.conversation)
             let store = DeliveryStore(pool: processes.pool)
-            let delivery = try #require(try await store.take(limit: 9).first)
+            let delivery = try #require(try await store.take(limit: 9, for: "a").first)
             #expect(try await store.reply(of: delivery, withText: true) == nil && delivery.state == "complete")
         }
     }

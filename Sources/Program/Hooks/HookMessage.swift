@@ -15,13 +15,14 @@ public struct HookMessage: Sendable {
     let body: [UInt8]
 
     private init(
-        _ type: String, id: String, at nanoseconds: Int64, in conversation: ConversationKey,
+        _ type: String, id: String, at nanoseconds: Int64, of event: Int64? = nil,
+        in conversation: ConversationKey,
         _ members: (inout JSONWriter) -> Void
     ) {
         self.id = id
         timestamp = nanoseconds / 1_000_000_000
         var time = ByteBuffer()
-        time.append(rfc3339: nanoseconds)
+        time.append(rfc3339: event ?? nanoseconds)
         var body = ByteBuffer()
         body.appendJSON { json in
             json.object { json in
@@ -38,18 +39,22 @@ public struct HookMessage: Sendable {
         self.body = body.array
     }
 
-    /// The messages of a prompt.
+    /// What a prompt says: its messages, and what else of it the model reads.
     static func prompt(
-        _ messages: [ModelMessage], to model: String, in conversation: ConversationKey, id: String, at time: Int64
+        _ request: ChatRequest, in conversation: ConversationKey, id: String, at time: Int64
     ) -> HookMessage {
         HookMessage("prompt", id: id, at: time, in: conversation) { json in
-            json.member("model", model)
+            json.member("model", request.model)
+            json.member("instructions", request.passThrough.instructions)
             json.array("messages") { json in
-                for message in messages {
+                for message in request.messages {
                     var text = ByteBuffer()
                     text.append(message)
                     json.raw(text.bytes)
                 }
+            }
+            if let tools = request.passThrough.last(where: { $0.key == "tools" })?.value {
+                json.member("tools", raw: tools.span)
             }
         }
     }
@@ -76,12 +81,13 @@ public struct HookMessage: Sendable {
     ///
     /// - Parameters:
     ///   - state: `nil` members of a reply whose row is gone are left out.
+    ///   - endedAt: nanoseconds since 1970.
     ///   - error: the code of the error with which it has ended.
     public static func end(
         of reply: ReplyID, in conversation: ConversationKey, state: String, model: String?, error: String?,
-        text: [UInt8]?, id: String, at time: Int64
+        text: [UInt8]?, endedAt: Int64? = nil, id: String, at time: Int64
     ) -> HookMessage {
-        HookMessage("end", id: id, at: time, in: conversation) { json in
+        HookMessage("end", id: id, at: time, of: endedAt, in: conversation) { json in
             json.member("id", "\(reply)")
             json.member("state", state)
             json.member("model", model)

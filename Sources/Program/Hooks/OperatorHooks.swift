@@ -15,7 +15,10 @@ public final class OperatorHooks: HookRunner {
     /// The limit of the reason of a refusal, in bytes.
     static let maximumReason = 1_000
 
+    public let memory: MemoryBudget
     private let hooks: [Hook]
+    /// The limit of a text in place of an answer, in bytes.
+    private let maximumText: Int
     private let client: HookClient
     private let shard: Shard
     /// Nanoseconds since 1970.
@@ -26,15 +29,20 @@ public final class OperatorHooks: HookRunner {
     /// Creates the hooks of a shard, on any thread.
     ///
     /// - Parameters:
+    ///   - memory: counts the answers that are held.
+    ///   - maximumText: the limit of a text in place of an answer, in bytes.
     ///   - now: nanoseconds since 1970.
     ///   - makeID: a new id of a message.
     ///   - observe: gets each failure of a hook, on the shard.
     public init(
-        _ hooks: [Hook], on shard: Shard, now: @escaping () -> Int64, makeID: @escaping () -> String,
+        _ hooks: [Hook], on shard: Shard, memory: MemoryBudget, maximumText: Int, now: @escaping () -> Int64,
+        makeID: @escaping () -> String,
         observe: @escaping (Failure) -> Void = { _ in }
     ) {
         self.hooks = hooks
         self.shard = shard
+        self.memory = memory
+        self.maximumText = maximumText
         self.now = now
         self.makeID = makeID
         self.observe = observe
@@ -48,24 +56,24 @@ public final class OperatorHooks: HookRunner {
     // MARK: - Prompts
 
     public func review(
-        _ messages: [ModelMessage], to model: String, in conversation: ConversationKey
+        _ request: ChatRequest, in conversation: ConversationKey
     ) async throws(RelayError) -> [ModelMessage] {
-        var messages = messages
+        var request = request
         for hook in hooks where hook.gets(.prompt, of: conversation.owner.app) {
-            let (prompt, id, time) = (messages, makeID(), now())
-            let size = prompt.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
+            let (prompt, id, time) = (request, makeID(), now())
+            let size = prompt.messages.reduce(0) { $0 + $1.content.utf8.count + ($1.extras?.utf8.count ?? 0) }
             let message = await LongWork.run(on: size) {
-                HookMessage.prompt(prompt, to: model, in: conversation, id: id, at: time)
+                HookMessage.prompt(prompt, in: conversation, id: id, at: time)
             }
             switch await verdict(of: hook, on: message, replacement: HookVerdict.messages) {
             case .allow: break
-            case .replace(let others): messages = others
+            case .replace(let others): request.messages = others
             case .refuse(let reason):
                 throw RelayError(.promptRefused, reason ?? "The prompt was refused by the rules of this server.")
             case nil: throw Self.failed
             }
         }
-        return messages
+        return request.messages
     }
 
     // MARK: - Answers
@@ -92,7 +100,12 @@ public final class OperatorHooks: HookRunner {
                 } ?? answer
             let (id, time) = (makeID(), now())
             let message = await LongWork.run(on: present.size) { HookMessage.answer(present, id: id, at: time) }
-            switch await verdict(of: hook, on: message, replacement: HookVerdict.text) {
+            switch await verdict(
+                of: hook, on: message,
+                replacement: { [maximumText] (answer) throws(UsageError) in
+                    try HookVerdict.text(answer, upTo: maximumText)
+                })
+            {
             case .allow: break
             case .replace(let other): text = other
             case .refuse(let reason):
@@ -174,10 +187,11 @@ extension HookVerdict<[ModelMessage]> {
 
 extension HookVerdict<[UInt8]> {
     /// The text in place of an answer, in UTF-8.
-    static func text(_ answer: JSONSlice) throws(UsageError) -> [UInt8] {
+    static func text(_ answer: JSONSlice, upTo limit: Int) throws(UsageError) -> [UInt8] {
         guard let text = answer.last("content", .string)?.storableString else {
-            throw UsageError("an answer with replace must have a content")
+            throw UsageError("an answer with replace must have a content, a text without NUL")
         }
+        guard text.utf8.count <= limit else { throw UsageError("its content has more than \(limit) bytes") }
         return Array(text.utf8)
     }
 }

@@ -109,7 +109,7 @@ import Testing
         let post = relay.post("Hi", offering: ["f"])
         try relay.call("f", saying: "I look. ")
         #expect(try last(hooks).text == "I look. " && relay.tools.runs.isEmpty)
-        #expect(hooks.questions[0].answer.toolCalls.isEmpty)
+        #expect(hooks.questions[0].answer.toolCalls.count == 1)
         hooks.questions[0].allow()
         relay.clock.settle()
         #expect(post.reader.text == "I look. " && relay.tools.runs.count == 1)
@@ -137,6 +137,49 @@ import Testing
         try last(hooks).allow()
         relay.clock.settle()
         #expect(post.isComplete && post.reader.lines.contains { $0.contains("tool_calls") })
+    }
+
+    /// The last line of an answer may have all of it.
+    @Test(arguments: [nil, "No."] as [String?]) func contentOfTheLastLineIsHeldToo(replacement: String?) throws {
+        let (relay, hooks) = relay()
+        let post = relay.post("Hi")
+        let answer = try relay.answer()
+        let message = #""role":"assistant","content":"SECRET","thinking":"SECRET""#
+        answer.sendLine(
+            #"{"model":"m","created_at":"2026-01-01T00:00:00Z","message":{\#(message)},"done":true,"done_reason":"stop","logprobs":["SECRET"]}"#
+        )
+        answer.end(nil)
+        relay.clock.settle()
+        #expect(try last(hooks).text == "SECRET" && post.reader.lines.isEmpty)
+        if let replacement { try last(hooks).replace(replacement) } else { try last(hooks).allow() }
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == replacement ?? "SECRET")
+        let end = String(decoding: post.reader.endings.last?.lastEvent ?? [], as: UTF8.self)
+        #expect(!end.contains("SECRET") && end.contains("stop"))
+    }
+
+    /// With tools of the server, calls for the device come at the end of the answer.
+    @Test(arguments: [true, false]) func callsForTheClientBesideToolsOfTheServerAreHeldToo(isAllowed: Bool) throws {
+        let (relay, hooks) = relay()
+        let post = relay.post("Hi", tools: #"[{"function":{"name":"d"}}]"#, offering: ["f"])
+        try relay.call("d", saying: "Where? ")
+        #expect(try last(hooks).answer.toolCalls.count == 1 && post.reader.lines.isEmpty)
+        if isAllowed { try last(hooks).allow() } else { try last(hooks).replace("No.") }
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == (isAllowed ? "Where? " : "No."))
+        #expect(post.reader.lines.contains { $0.contains("tool_calls") } == isAllowed)
+        let stored = try relay.readWhole(post)
+        #expect(stored.toolCalls.isEmpty == !isAllowed)
+    }
+
+    @Test func longAnswerIsCutBetweenCharacters() throws {
+        let (relay, hooks) = relay()
+        let post = relay.post("Hi")
+        let text = "a" + String(repeating: "🐣é日", count: 30_000)
+        try relay.complete(text)
+        try last(hooks).allow()
+        relay.clock.settle()
+        #expect(post.isComplete && post.reader.text == text && post.reader.lines.count > 3)
     }
 
     @Test func stoppedReplyDoesNotWaitForTheHook() throws {

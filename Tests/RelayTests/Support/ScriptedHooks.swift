@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdChat
 import ChatterdIdentity
 import ChatterdRelay
@@ -22,6 +23,7 @@ final class ScriptedHooks: HookRunner {
         func refuse(_ reason: String) { completion(.failure(RelayError(.answerRefused, reason))) }
     }
 
+    let memory = MemoryBudget(limit: 1 << 30)
     var reviewsPrompts = false
     var reviewsAnswers = true
     /// The prompts that were reviewed.
@@ -33,10 +35,8 @@ final class ScriptedHooks: HookRunner {
     func reviewsPrompts(of app: String) -> Bool { reviewsPrompts }
     func reviewsAnswers(of app: String) -> Bool { reviewsAnswers }
 
-    func review(
-        _ messages: [ModelMessage], to model: String, in conversation: ConversationKey
-    ) async throws(RelayError) -> [ModelMessage] {
-        var changed = messages
+    func review(_ request: ChatRequest, in conversation: ConversationKey) async throws(RelayError) -> [ModelMessage] {
+        var changed = request.messages
         for index in changed.indices {
             prompts.append(changed[index].content)
             changed[index].content = try verdict(changed[index].content)

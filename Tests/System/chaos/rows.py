@@ -170,7 +170,7 @@ class Conversation:
         counts = True
         while row is not None:
             if row.is_reply:
-                counts = row.state == "complete" or bool(row.message.strip()) and not row.calls and not row.rounds
+                counts = row.state == "complete" or not row.calls and bool(row.message.strip() or row.rounds)
             if row.state != "choice" and (counts or row.turn is None):
                 rows.append(row)
             row = self.before(row)

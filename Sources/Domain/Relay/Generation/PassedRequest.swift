@@ -60,4 +60,16 @@ extension ChatService {
         return PassedRequest(
             makeID(Partition(number: 0)), of: owner, board: board, slots: slots, scheduler: scheduler)
     }
+
+    /// Refuses a request outside of conversations for a text of a model, if hooks check the prompts or answers of the app: they would see neither.
+    ///
+    /// - Throws: `promptRefused`.
+    public func requireNoReview(of owner: Owner?) throws(RelayError) {
+        let app = owner?.app ?? ""
+        guard let hooks, hooks.reviewsPrompts(of: app) || hooks.reviewsAnswers(of: app) else { return }
+        throw RelayError(
+            .promptRefused,
+            "The rules of this server check prompts and answers of conversations, so this request is not passed on. Use /llmchat."
+        )
+    }
 }

@@ -49,9 +49,17 @@ extension ReplyGenerator: GenerationConsumer {
 
     private func append(_ lines: LineRun) {
         if let tools, let line = lines.single, appendParts(of: line, in: lines.bytes, tools) { return }
-        if lines.isDone, lines.single != nil { run.lastLine = lines.bytes.array }
-        if let held { return held.take(lines) }
+        if lines.isDone, let line = lines.single { run.lastLine = lastLine(line, in: lines.bytes) }
+        if let held { return hold(lines, in: held) }
         appendToReply(lines)
+    }
+
+    /// The last line of an answer: as it is, because the reply has its content too; or without all that the hooks have not seen.
+    func lastLine(_ line: AnswerLine, in bytes: Span<UInt8>) -> [UInt8] {
+        guard held != nil else { return bytes.array }
+        var last = ByteBuffer()
+        last.append(emptying: line, in: bytes)
+        return HeldAnswer.withoutText(last.array)
     }
 
     func appendToReply(_ lines: LineRun) {

@@ -26,7 +26,10 @@ extension ReplyGenerator {
     ///
     /// - Returns: `false`, without an effect, for any other line.
     func appendParts(of line: AnswerLine, in bytes: Span<UInt8>, _ tools: ReplyTools) -> Bool {
-        if let calls = line.toolCalls { tools.takeCalls(bytes.extracting(calls)) }
+        if let calls = line.toolCalls {
+            tools.takeCalls(bytes.extracting(calls))
+            held?.take(calls: bytes.extracting(calls))
+        }
         run.callsTools = tools.hasCalls
         guard line.toolCalls != nil || line.isDone && tools.hasAnyCalls else { return false }
         let (writer, time) = (AnswerLineWriter(model: reply.model), context.scheduler.timeOfDay())
@@ -39,13 +42,14 @@ extension ReplyGenerator {
         if line.isDone {
             var last = ByteBuffer()
             last.append(emptying: line, in: bytes)
-            run.lastLine = last.array
-            if !tools.hasCalls { appendCallsOfClient(tools) }
+            run.lastLine = held == nil ? last.array : HeldAnswer.withoutText(last.array)
+            // After a review the reply gets them.
+            if held == nil, !tools.hasCalls { appendCallsOfClient(tools) }
         }
         return true
     }
 
-    private func appendCallsOfClient(_ tools: ReplyTools) {
+    func appendCallsOfClient(_ tools: ReplyTools) {
         guard let calls = tools.takeCallsOfClient() else { return }
         var line = ByteBuffer()
         AnswerLineWriter(model: reply.model).append(
@@ -67,7 +71,7 @@ extension ReplyGenerator {
     /// Appends what the model said in earlier rounds.
     func appendContent(of steps: AnswerSteps) {
         for round in steps.rounds {
-            appendAnswer(text: round.text, thinking: round.thinking, toolCalls: [])
+            appendRound(text: round.text, thinking: round.thinking)
         }
         tools?.base = reply.contentEnd
     }

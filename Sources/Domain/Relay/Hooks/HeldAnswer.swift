@@ -3,7 +3,11 @@ import ChatterdChat
 
 /// The answer of a model server that no client sees until the operator's hooks have. Confined to its shard.
 final class HeldAnswer {
+    /// The copies of an answer: here, in the message to the hooks, and in the reply.
+    private static let copies = 3
+
     private let hooks: any HookRunner
+    private let memory: MemoryReservation
     private(set) var text: [UInt8] = []
     private(set) var thinking: [UInt8] = []
     private(set) var toolCalls: [[UInt8]] = []
@@ -14,21 +18,53 @@ final class HeldAnswer {
     init?(of app: String, hooks: (any HookRunner)?) {
         guard let hooks, hooks.reviewsAnswers(of: app) else { return nil }
         self.hooks = hooks
+        memory = hooks.memory.charge(0)
     }
 
+    /// The bytes of text, thoughts and calls.
+    private var size: Int { text.count + thinking.count + toolCalls.reduce(0) { $0 + $1.count } }
+
     /// Takes what the lines say.
-    func take(_ lines: LineRun) {
+    ///
+    /// - Returns: `overloaded` if there is no memory for it.
+    func take(_ lines: LineRun) -> RelayError? {
+        guard memory.grow(to: Self.copies * (size + lines.answerSize), for: .output) else {
+            return RelayError(overloading: hooks.memory)
+        }
         for index in 0..<lines.count {
             let (line, fields) = (lines.line(at: index), lines.fields(at: index))
             if let content = fields.content { text += Self.text(content, in: line) }
             if let thoughts = fields.thinking { thinking += Self.text(thoughts, in: line) }
-            if let calls = fields.toolCalls { toolCalls.append(line.extracting(calls).array) }
+            if let calls = fields.toolCalls { take(calls: line.extracting(calls)) }
         }
+        return nil
+    }
+
+    /// Takes calls of tools: a JSON array.
+    func take(calls: Span<UInt8>) {
+        toolCalls.append(calls.array)
+    }
+
+    /// The last line of an answer without the members in which a server may repeat the text.
+    static func withoutText(_ line: [UInt8]) -> [UInt8] {
+        var result = ByteBuffer(capacity: line.count)
+        result.appendJSON { json in
+            json.object { json in
+                JSONMembers.forEach(of: line.span) { reader, key, value in
+                    guard !reader.matches(key, "logprobs"), !reader.matches(key, "response"),
+                        !reader.matches(key, "context")
+                    else { return }
+                    json.member(String(decodingJSON: line.span.extracting(key.range)), raw: line.span.extracting(value))
+                }
+            }
+        }
+        return result.array
     }
 
     /// Forgets an answer that has failed, or that the reply has now.
     func clear() {
         (text, thinking, toolCalls) = ([], [], [])
+        memory.shrink(to: 0)
     }
 
     /// Asks the hooks.

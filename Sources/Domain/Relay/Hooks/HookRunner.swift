@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdChat
 import ChatterdIdentity
 
@@ -8,13 +9,13 @@ public protocol HookRunner: AnyObject {
     /// Whether a hook sees the answers of an app before clients do.
     func reviewsAnswers(of app: String) -> Bool
 
-    /// The messages to store in place of those of a prompt; the same ones without a change.
+    /// Counts the memory of answers that are held.
+    var memory: MemoryBudget { get }
+
+    /// The messages to store in place of those of a request; the same ones without a change.
     ///
     /// - Throws: `promptRefused`, `hookFailed`.
-    func review(
-        _ messages: [ModelMessage], to model: String, in conversation: ConversationKey
-    )
-        async throws(RelayError) -> [ModelMessage]
+    func review(_ request: ChatRequest, in conversation: ConversationKey) async throws(RelayError) -> [ModelMessage]
 
     /// Asks about an answer.
     ///

@@ -18,14 +18,7 @@ extension ChatService {
         let acceptedAt = scheduler.now()
         if limits.checksForms, let form = AnswerForm(request.passThrough) { try await validate(form) }
         var request = request
-        if let hooks, hooks.reviewsPrompts(of: conversation.owner.app) {
-            // A prompt that is stored was reviewed before.
-            if let key, let known = try await store.knownReply(in: conversation, key: key) {
-                return .known(try await find(known))
-            }
-            request.messages = try await hooks.review(request.messages, to: request.model, in: conversation)
-        }
-        let opening = try opening(of: request, in: conversation, key: key, meter: meter)
+        var opening = try opening(of: request, in: conversation, key: key, meter: meter)
         let reservation: PromptReservation
         do throws(RelayError) {
             reservation = try await reserve(in: opening.conversation, model: request.model, key: key?.text)
@@ -35,6 +28,21 @@ extension ChatService {
                 throw error
             }
             return .known(try await find(known))
+        }
+        if let hooks, hooks.reviewsPrompts(of: conversation.owner.app) {
+            do throws(RelayError) {
+                // A prompt that is stored was reviewed before.
+                if let key, let known = try await store.knownReply(in: opening.conversation, key: key) {
+                    let prompt = AcceptedPrompt.known(try await find(known))
+                    cancel(reservation)
+                    return prompt
+                }
+                request.messages = try await hooks.review(request, in: conversation)
+            } catch {
+                cancel(reservation)
+                throw error
+            }
+            opening.prompts = request.messages
         }
         do throws(RelayError) {
             switch try await open(opening) {

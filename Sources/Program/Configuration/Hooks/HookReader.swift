@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdCryptography
+import ChatterdHTTP
 import ChatterdHTTPClient
 import ChatterdHooks
 import ChatterdIdentity
@@ -43,8 +44,12 @@ struct HookReader {
         if let name, name.utf8.count > 64 { entry.report(.name, "must have at most 64 bytes") }
         let target = readTarget()
         let events = readEvents()
-        let apps = AppSelection(entry.names(.apps) ?? [])
+        let apps = entry.apps(.apps)
         let fields = entry.headers(.headers)
+        for name in ["content-type", "content-length", "webhook-id", "webhook-timestamp", "webhook-signature"]
+        where FieldName(name).map(fields.contains) == true {
+            entry.report(.headers, "must not have \(name), which chatterd writes")
+        }
         let timeout = entry.duration(.timeout, in: Self.timeouts)
         let onFailure: Hook.FailurePolicy? = entry.word(.onFailure)
         let key = readSecret()
@@ -69,7 +74,9 @@ struct HookReader {
     private mutating func readTarget() -> (origin: Origin, path: String)? {
         guard let text = entry.requiredText(.url) else { return nil }
         do throws(UsageError) {
-            let url = try URLTemplate(parsing: text)
+            // A URL without a path means the root.
+            let hasPath = text.firstRange(of: "://").map { text[$0.upperBound...].contains("/") } ?? true
+            let url = try URLTemplate(parsing: hasPath ? text : text + "/")
             guard let origin = url.origin, url.names.isEmpty else { throw UsageError("must not have braces") }
             return (origin, url.fixedPath)
         } catch {
@@ -84,9 +91,11 @@ struct HookReader {
             entry.report(.events, "is missing: a list of \(words)")
             return []
         }
-        let names = entry.names(.events) ?? []
+        let names = entry.values[.events]?.elements(first: Hook.Event.allCases.count + 1)?.map { $0.string ?? "" } ?? []
         let events = Set(names.compactMap(Hook.Event.init))
-        if events.count < names.count { entry.report(.events, "must be a list of different ones of \(words)") }
+        if events.isEmpty || events.count < names.count {
+            entry.report(.events, "must be a list of different ones of \(words)")
+        }
         return events
     }
 

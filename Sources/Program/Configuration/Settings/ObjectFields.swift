@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import ChatterdIdentity
 
 /// The known members of a JSON object in a file or request of an operator, and the problems of its names.
 struct ObjectFields<Name: RawRepresentable & CaseIterable & Hashable> where Name.RawValue == String {
@@ -77,6 +78,15 @@ extension ObjectFields {
             return nil
         }
         return texts
+    }
+
+    /// The names of apps, or beginnings of names before `*`; all apps without the member.
+    mutating func apps(_ name: Name) -> AppSelection {
+        let patterns = names(name) ?? []
+        if patterns.contains(where: { $0.dropLast().contains("*") }) {
+            report(name, "must be a list of names of apps; a * stands at the end of a text only")
+        }
+        return AppSelection(patterns)
     }
 
     mutating func flag(_ name: Name) -> Bool? {

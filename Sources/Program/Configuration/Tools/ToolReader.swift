@@ -60,7 +60,7 @@ struct ToolReader {
 
     private mutating func readTerms() -> ToolTerms {
         var terms = ToolTerms()
-        terms.apps = AppSelection(entry.names(.apps) ?? [])
+        terms.apps = entry.apps(.apps)
         terms.timeout = entry.duration(.timeout, in: Self.timeouts) ?? terms.timeout
         terms.maximumSize = entry.bytes(.maximumSize, in: Self.sizes) ?? terms.maximumSize
         terms.isIdempotent = entry.flag(.isIdempotent) ?? false

@@ -16,6 +16,8 @@ public struct StoredDelivery: Sendable {
     public let attempts: Int
     /// Whether no attempt follows.
     public let isLast: Bool
+    /// When the reply has ended, in microseconds since 1970.
+    public let createdAt: Int64
 
     /// What is stored of the reply.
     public struct Reply: Sendable {
@@ -35,9 +37,16 @@ public struct DeliveryStore: Sendable {
         self.pool = pool
     }
 
-    /// Takes deliveries that are due. Each is due again after a pause, which grows with the attempts, unless it is removed.
-    public func take(limit: Int) async throws(PostgresError) -> [StoredDelivery] {
-        Array(try await pool.run(DeliveryStatements.take(limit: limit)))
+    /// Takes deliveries to a hook that are due. Each is due again after a pause, which grows with the attempts, unless it is removed.
+    public func take(limit: Int, for hook: String) async throws(PostgresError) -> [StoredDelivery] {
+        Array(try await pool.run(DeliveryStatements.take(limit: limit, for: hook)))
+    }
+
+    /// Removes the deliveries that no process has taken for three days.
+    ///
+    /// - Returns: their number.
+    public func removeForgotten() async throws(PostgresError) -> Int {
+        try await pool.run(DeliveryStatements.removeForgotten).affectedRows
     }
 
     /// The reply of a delivery; `nil` if its conversation is gone.

@@ -30,25 +30,35 @@ enum DeliveryStatements {
     /// The times until the next attempt, in seconds, after each attempt: the first one covers a process that dies during it.
     private static let pauses = "ARRAY[30, 60, 300, 1800, 7200, 21600, 43200, 86400, 86400]"
 
-    /// Takes deliveries that are due, and makes each due again, should it fail.
-    static func take(limit: Int) -> Query<StoredDelivery> { Query(takeStatement, .int8(limit)) }
+    /// Takes deliveries to a hook that are due, and makes each due again, should it fail.
+    static func take(limit: Int, for hook: String) -> Query<StoredDelivery> {
+        Query(takeStatement, .int8(limit), .text(hook))
+    }
 
     private static let takeStatement = Statement(
-        "take_deliveries", .int8, returnsBinary: true,
+        "take_deliveries", .int8, .text, returnsBinary: true,
         sql: """
             UPDATE chatterd_deliveries d SET
-                attempts = d.attempts + 1, due = now() + (\(pauses))[d.attempts + 1] * interval '1 second'
+                attempts = d.attempts + 1,
+                due = now() + (\(pauses))[least(d.attempts + 1, array_length(\(pauses), 1))] * interval '1 second'
             FROM (
-                SELECT id FROM chatterd_deliveries WHERE due <= now() ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED) AS n
+                SELECT id FROM chatterd_deliveries WHERE hook = $2 AND due <= now() ORDER BY due LIMIT $1 FOR UPDATE SKIP LOCKED) AS n
             WHERE d.id = n.id
-            RETURNING d.id, d.hook, d.appid, d.seq, d.reply, d.state, d.attempts, d.attempts >= array_length(\(pauses), 1)
+            RETURNING d.id, d.hook, d.appid, d.seq, d.reply, d.state, d.attempts, d.attempts > array_length(\(pauses), 1),
+                \(StoredTime.microseconds("d.created"))
             """
     ) { row in
         StoredDelivery(
             id: row.nextReplyID(), hook: row.nextText(), conversation: ConversationKey(parsing: row.nextText()),
             number: Int64(row.nextInt()), reply: row.nextReplyID(), state: row.nextText(), attempts: row.nextInt(),
-            isLast: row.nextBool())
+            isLast: row.nextBool(), createdAt: Int64(row.nextInt()))
     }
+
+    /// Removes the deliveries that no process has taken for long: to hooks that are gone.
+    static let removeForgotten = Query(removeForgottenStatement)
+
+    private static let removeForgottenStatement = Statement(
+        "remove_forgotten_deliveries", sql: "DELETE FROM chatterd_deliveries WHERE due < now() - interval '3 days'")
 
     /// The row of the reply of a delivery; no row if it is gone.
     static func reply(of delivery: StoredDelivery, withText: Bool) -> Query<StoredDelivery.Reply> {

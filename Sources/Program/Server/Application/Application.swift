@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdConfiguration
 import ChatterdHTTPServer
+import ChatterdHooks
 import ChatterdJSONLog
 import ChatterdMetrics
 import ChatterdPostgres
@@ -21,7 +22,7 @@ public final class Application: Sendable {
     private let services: ShardedServices
     private let registry: UpstreamRegistry
     private let housekeeper: Confined<Housekeeper>
-    private let deliveries: Confined<HookDeliveries?>
+    private let deliveries: Confined<[HookDeliveries]>
     private let keeper: ProcessKeeper
     private let server: Server
     /// The listener of metrics, if there is one.
@@ -132,10 +133,11 @@ public final class Application: Sendable {
         self.registry = registry
         housekeeper = Confined(
             Housekeeper(process, home: pools[0], services: services, registry: registry), to: pools[0].shard)
+        let store = DeliveryStore(pool: pools[0].pool)
         deliveries = Confined(
-            HookDeliveries(
-                configuration.hooks.list, store: DeliveryStore(pool: pools[0].pool), on: pools[0].shard, log: log),
-            to: pools[0].shard)
+            configuration.hooks.list.filter { $0.events.contains(.end) }.map { [home = pools[0].shard] hook in
+                HookDeliveries(to: hook, store: store, memory: process.memory, on: home, log: log)
+            }, to: pools[0].shard)
         keeper = ProcessKeeper(process, pool: keeperPool) { revoked in
             services.onEachShard { shard in
                 shard.authenticator.drop(revoked)
@@ -168,7 +170,7 @@ public final class Application: Sendable {
         await process.toolServers.start(within: MCPServers.startLimit)
         await withTaskExecutorPreference(home) { @concurrent [housekeeper, deliveries] in
             housekeeper.value.start()
-            deliveries.value?.start()
+            deliveries.value.forEach { $0.start() }
         }
     }
 
@@ -282,7 +284,9 @@ public final class Application: Sendable {
         try? await home.withTimeout(deadline - .now) { [process] in await process.turns.waitUntilEmpty() }
         await process.toolServers.stop()
         await keeper.end()
-        await deliveries.value?.end()
+        for hook in deliveries.value {
+            await hook.end()
+        }
         await housekeeper.value.end()
         process.slots.end()
         await closePools()

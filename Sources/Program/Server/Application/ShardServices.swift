@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdChat
 import ChatterdConfiguration
 import ChatterdCryptography
 import ChatterdHTTPServer
@@ -50,7 +51,9 @@ final class ShardServices {
             configuration.tools.list, servers: process.toolServers, programs: process.programs, on: pools.shard,
             observe: { observer.observe($0) })
         let hooks = OperatorHooks(
-            configuration.hooks.list, on: pools.shard, now: WallClock.nanoseconds, makeID: { "\(ReplyID.random())" },
+            configuration.hooks.list, on: pools.shard, memory: process.memory,
+            maximumText: configuration.upstreams.defaults.limits.answer, now: WallClock.nanoseconds,
+            makeID: { "\(ReplyID.random())" },
             observe: { observer.observe($0) })
         chat = ChatService(
             store: PostgresConversationStore(

@@ -3,33 +3,38 @@ import ChatterdChat
 import ChatterdHooks
 import ChatterdIdentity
 import ChatterdJSONLog
+import ChatterdPostgres
 import ChatterdPostgresStore
 import ChatterdSockets
 
-/// Tells hooks of the ends of replies, each at least once. Confined to its shard.
+/// Tells one hook of the ends of replies, of each at least once. Confined to its shard.
 ///
 /// Every process takes deliveries that are due from the database. Those of a process that dies are due again.
 final class HookDeliveries {
     /// The time between two looks for deliveries.
     private static let interval = Duration.seconds(1)
-    /// The number of deliveries under way at once.
-    private static let limit = 16
+    /// The number of deliveries to a hook under way at once; and of those with a text, which takes memory.
+    private static let limits = (usual: 16, withText: 4)
+    /// The copies of a text on its way: that of the database, the message, and the request.
+    private static let copies = 3
 
-    private let hooks: [Hook]
+    private let hook: Hook
     private let store: DeliveryStore
     private let client: HookClient
+    private let memory: MemoryBudget
     private let shard: Shard
     private let log: Log
     private var timer: DeadlineTimer?
     private var round: Task<Void, Never>?
     /// The deliveries under way.
     private var running: [Task<Void, Never>] = []
+    private var hasRemovedForgotten = false
 
-    /// Creates deliveries that are not started; `nil` if no hook is told of ends.
-    init?(_ hooks: [Hook], store: DeliveryStore, on shard: Shard, log: Log) {
-        guard hooks.contains(where: { $0.events.contains(.end) }) else { return nil }
-        self.hooks = hooks
+    /// Creates deliveries that are not started.
+    init(to hook: Hook, store: DeliveryStore, memory: MemoryBudget, on shard: Shard, log: Log) {
+        self.hook = hook
         self.store = store
+        self.memory = memory
         self.shard = shard
         self.log = log
         client = HookClient(on: shard)
@@ -48,6 +53,8 @@ final class HookDeliveries {
         await round?.value
     }
 
+    private var limit: Int { hook.includesText ? Self.limits.withText : Self.limits.usual }
+
     private func tick() {
         timer?.set(after: Self.interval)
         guard round == nil else { return }
@@ -59,16 +66,26 @@ final class HookDeliveries {
     }
 
     private func makeAll() async {
-        while !Task.isCancelled {
-            guard await runRound() == Self.limit else { return }
+        do throws(PostgresError) {
+            if !hasRemovedForgotten {
+                let count = try await store.removeForgotten()
+                hasRemovedForgotten = true
+                if count > 0 { log.event(.warning, "deliveries of hooks that are gone removed", .count(count)) }
+            }
+            while !Task.isCancelled {
+                guard try await runRound() == limit else { return }
+            }
+        } catch {
+            // The next round tries again.
+            log.event(.warning, "deliveries to a hook wait", .hook(hook.name), .error("\(error)"))
         }
     }
 
     /// Makes the deliveries that are due.
     ///
-    /// - Returns: their number. The pool has logged a failure, and the next round tries again.
-    private func runRound() async -> Int {
-        guard let deliveries = try? await store.take(limit: Self.limit) else { return 0 }
+    /// - Returns: their number.
+    private func runRound() async throws(PostgresError) -> Int {
+        let deliveries = try await store.take(limit: limit, for: hook.name)
         let own = Confined(self, to: shard)
         running = deliveries.map { delivery in
             Task(executorPreference: shard) { await own.value.make(delivery) }
@@ -80,30 +97,34 @@ final class HookDeliveries {
     }
 
     private func make(_ delivery: StoredDelivery) async {
-        let app = delivery.conversation.owner.app
-        guard let hook = hooks.first(where: { $0.name == delivery.hook && $0.gets(.end, of: app) }) else {
-            try? await store.remove(delivery)
-            return
-        }
-        do {
-            let reply = try await store.reply(of: delivery, withText: hook.includesText)
-            let code = reply.flatMap { try? JSONSlice($0.lastEvent) }?.last("code", .string)?.string
-            let message = await LongWork.run(on: reply?.text.count ?? 0) {
-                HookMessage.end(
-                    of: delivery.reply, in: delivery.conversation, state: delivery.state, model: reply?.model,
-                    error: code, text: hook.includesText ? reply?.text : nil, id: "\(delivery.id)",
-                    at: WallClock.nanoseconds())
+        do throws(PostgresError) {
+            if !hook.gets(.end, of: delivery.conversation.owner.app) {
+                try await store.remove(delivery)
+                return
             }
-            if await tell(hook, message, delivery) { try await store.remove(delivery) }
+            let reply = try await store.reply(of: delivery, withText: hook.includesText)
+            let held = memory.charge(Self.copies * (reply?.text.count ?? 0))
+            defer { held.shrink(to: 0) }
+            if await tell(await message(of: delivery, reply), delivery) { try await store.remove(delivery) }
         } catch {
-            // The pool has logged it, and the delivery is due again.
+            log.event(.warning, "deliveries to a hook wait", .hook(hook.name), .error("\(error)"))
+        }
+    }
+
+    private func message(of delivery: StoredDelivery, _ reply: StoredDelivery.Reply?) async -> HookMessage {
+        let text = hook.includesText ? reply?.text : nil
+        return await LongWork.run(on: text?.count ?? 0) {
+            let code = reply.flatMap { try? JSONSlice($0.lastEvent) }?.last("code", .string)?.string
+            return HookMessage.end(
+                of: delivery.reply, in: delivery.conversation, state: delivery.state, model: reply?.model, error: code,
+                text: text, endedAt: delivery.createdAt * 1_000, id: "\(delivery.id)", at: WallClock.nanoseconds())
         }
     }
 
     /// Sends a message.
     ///
     /// - Returns: whether no attempt follows.
-    private func tell(_ hook: Hook, _ message: HookMessage, _ delivery: StoredDelivery) async -> Bool {
+    private func tell(_ message: HookMessage, _ delivery: StoredDelivery) async -> Bool {
         do throws(UsageError) {
             try await client.deliver(message, to: hook)
             return true

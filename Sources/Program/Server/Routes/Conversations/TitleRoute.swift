@@ -49,6 +49,7 @@ struct TitleRoute: Sendable {
         of beginning: String, by model: String, _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) -> String? {
         let services = services[request]
+        try services.chat.requireNoReview(of: principal.owner)
         let directory = services.upstreams.directory
         await directory.prepare(for: model)
         if let refusal = directory.refusalOfRequest(for: model) { throw RelayError(refusal) }

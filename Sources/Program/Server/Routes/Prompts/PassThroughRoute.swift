@@ -40,6 +40,7 @@ struct PassThroughRoute: Sendable {
         try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
         let prompt = try await PassThroughRequest.reading(request.body.bytes)
         try principal.check(model: prompt.model)
+        if path == "/api/generate" { try services[request].chat.requireNoReview(of: principal.owner) }
         let (target, server) = try await services[request].upstreams.server(
             for: prompt.model, of: [.ollama], otherwise: Self.notOllama(name ?? path))
         try await pass(
@@ -62,6 +63,7 @@ struct PassThroughRoute: Sendable {
         let bytes = request.body.bytes
         let prompt = try await PassThroughRequest.reading(bytes)
         try principal.check(model: prompt.model)
+        if translator.hasAnswerTokens { try services[request].chat.requireNoReview(of: principal.owner) }
         let kinds = UpstreamDescription.Kind.allCases.filter { translator.path(at: $0) != nil }
         let (target, server) = try await services[request].upstreams.server(
             for: prompt.model, of: Set(kinds), otherwise: Self.wrongKind(kinds, path))

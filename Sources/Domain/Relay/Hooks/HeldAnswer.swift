@@ -11,6 +11,7 @@ final class HeldAnswer {
     private(set) var text: [UInt8] = []
     private(set) var thinking: [UInt8] = []
     private(set) var toolCalls: [[UInt8]] = []
+    private var callsSize = 0
     private var cancelQuestion: (() -> Void)?
     private var continuation: CheckedContinuation<Result<[UInt8]?, RelayError>, Never>?
 
@@ -22,7 +23,7 @@ final class HeldAnswer {
     }
 
     /// The bytes of text, thoughts and calls.
-    private var size: Int { text.count + thinking.count + toolCalls.reduce(0) { $0 + $1.count } }
+    private var size: Int { text.count + thinking.count + callsSize }
 
     /// Takes what the lines say.
     ///
@@ -43,6 +44,7 @@ final class HeldAnswer {
     /// Takes calls of tools: a JSON array.
     func take(calls: Span<UInt8>) {
         toolCalls.append(calls.array)
+        callsSize += calls.count
     }
 
     /// The last line of an answer without the members in which a server may repeat the text.
@@ -63,7 +65,7 @@ final class HeldAnswer {
 
     /// Forgets an answer that has failed, or that the reply has now.
     func clear() {
-        (text, thinking, toolCalls) = ([], [], [])
+        (text, thinking, toolCalls, callsSize) = ([], [], [], 0)
         memory.shrink(to: 0)
     }
 

@@ -45,7 +45,7 @@ extension Doctor {
             }
         }
 
-        /// The check without texts that nobody may see.
+        /// The check without the secrets.
         func concealing(_ secrets: [String]) -> Check {
             func concealed(_ text: String) -> String {
                 // A shorter text is a part of many words.

@@ -14,7 +14,7 @@ extension PostgresError {
         case (.undefinedObject, _): "run `chatterd migrate`"
         case (.timedOut, _), (.overloaded, _):
             "PostgreSQL hangs or is overloaded: see its log, and pg_stat_activity for locks"
-        case (_, "53100"): "free space on the disk of PostgreSQL, that of its WAL included; chatterd goes on by itself"
+        case (_, "53100"): "free space on the disk of PostgreSQL, that of its WAL included; chatterd then continues"
         case (_, "53200"): "give PostgreSQL more memory, or lower work_mem and max_connections"
         case (_, "53300"): Self.adviceForConnections
         case (.invalidConfiguration, _): "correct DATABASE_URL"

@@ -9,7 +9,7 @@ extension Configuration {
 
         public internal(set) var list: [Hook] = []
 
-        /// The names of those that are told of the ends of replies.
+        /// The names of the hooks that get the ends of replies.
         public var toldOfEnds: [String] { list.filter { $0.events.contains(.end) }.map(\.name) }
     }
 }

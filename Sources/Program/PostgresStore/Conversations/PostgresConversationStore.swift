@@ -31,7 +31,7 @@ public final class PostgresConversationStore: ConversationStore {
     let keyLifetime: Duration
     /// Wakes the feeds of the process.
     let signals: ConversationSignals?
-    /// The names of the hooks that are told of the ends of replies.
+    /// The names of the hooks that get the ends of replies.
     let hooks: [String]
     /// Turns that are opened, and replies that end, while the database is busy.
     private let confinedGroups: Confined<(openings: Openings, ends: Ends)>

@@ -41,7 +41,7 @@ enum SettlementStatements {
     ///
     /// The replies of one conversation get successive revisions.
     ///
-    /// - Parameter hooks: the names of those that are told of ends.
+    /// - Parameter hooks: the names of the hooks that get the ends.
     static func settleAbandoned(limit: Int, telling hooks: [String] = []) -> Query<Void> {
         Query(settleAbandonedStatement, .int8(limit), .textArray(hooks))
     }
@@ -157,7 +157,7 @@ enum SettlementStatements {
     ///
     /// - Parameters:
     ///   - isCut: whether their last event reports the loss of the rest of the text.
-    ///   - hooks: the names of hooks that are told of the ends; `nil` if another statement does that.
+    ///   - hooks: the names of the hooks that get the ends; `nil` if another statement adds their deliveries.
     private static func settled(isCut: String = "f.is_cut", hooks: String? = nil) -> String {
         """
         \(JournalText.folded("dead", JournalText.allPieces(of: "dead"))), stored AS (

@@ -36,8 +36,8 @@ struct ResponseOutput {
     init(thinking: Span<UInt8>, text: Span<UInt8>, toolCalls: Span<UInt8>, _ steps: [StepChange] = []) {
         hasLists = true
         for change in steps { take(change) }
-        append(thinking: thinking)
-        append(text: text)
+        append(thinking, to: \.thinking, cutAt: \.thinkingEnd)
+        append(text, to: \.text, cutAt: \.textEnd)
         append(toolCalls: toolCalls)
     }
 
@@ -57,22 +57,15 @@ struct ResponseOutput {
         rounds[number].calls[index] = change.call
     }
 
-    private mutating func append(thinking: Span<UInt8>) {
+    /// Appends a text in UTF-8 to a part of the rounds, cut where they end.
+    private mutating func append(
+        _ whole: Span<UInt8>, to part: WritableKeyPath<Round, ByteBuffer>, cutAt end: KeyPath<StepRound, Int>
+    ) {
         var start = 0
-        for index in rounds.indices where start < thinking.count {
-            let end = rounds[index].shape.map { min($0.thinkingEnd, thinking.count) } ?? thinking.count
+        for index in rounds.indices where start < whole.count {
+            let end = rounds[index].shape.map { min($0[keyPath: end], whole.count) } ?? whole.count
             guard end > start else { continue }
-            rounds[index].thinking.append(insideOf: thinking.extracting(start..<end))
-            start = end
-        }
-    }
-
-    private mutating func append(text: Span<UInt8>) {
-        var start = 0
-        for index in rounds.indices where start < text.count {
-            let end = rounds[index].shape.map { min($0.textEnd, text.count) } ?? text.count
-            guard end > start else { continue }
-            rounds[index].text.append(insideOf: text.extracting(start..<end))
+            rounds[index][keyPath: part].append(insideOf: whole.extracting(start..<end))
             start = end
         }
     }

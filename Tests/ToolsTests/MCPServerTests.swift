@@ -22,10 +22,12 @@ import Testing
         init(_ description: MCPDescription, _ upstream: ScriptedUpstream? = nil, taken: [String] = []) throws {
             self.upstream = upstream
             shard = try Shard(index: 0)
-            // No pause of a thread exceeds the limit.
-            servers = MCPServers([description], taken: taken, on: shard, requestLimit: .seconds(600)) {
-                [reports] report in reports.withLock { $0.append(report) }
-            }
+            // No pause of a thread exceeds the limit, and no test sees a question that it has not asked.
+            let never = Duration.seconds(86_400)
+            servers = MCPServers(
+                [description], taken: taken, on: shard, requestLimit: .seconds(600), interval: never,
+                retryInterval: never
+            ) { [reports] report in reports.withLock { $0.append(report) } }
         }
 
         /// Asks for the tools.

@@ -22,8 +22,8 @@ public final class MCPServers: Sendable {
     static let maximumOffers = 128 << 10
     /// The time that the start of a process waits for the tools.
     public static let startLimit = Duration.seconds(5)
-    private static let interval = Duration.seconds(300)
-    private static let retryInterval = Duration.seconds(10)
+    /// The pause after an answer, and after a failure.
+    private let interval, retryInterval: Duration
 
     /// The part that is confined to the shard.
     private final class Schedule {
@@ -54,15 +54,19 @@ public final class MCPServers: Sendable {
     /// - Parameters:
     ///   - taken: the names that tools of servers must not have: those of declared tools.
     ///   - requestLimit: the limit of each request beside calls.
+    ///   - interval: the pause after an answer of a server.
+    ///   - retryInterval: the pause after a failure of one.
     ///   - report: is called on the shard when what is known of a server has changed.
     public init(
         _ descriptions: [MCPDescription], taken: [String], on shard: Shard,
-        requestLimit: Duration = .seconds(10), report: @escaping @Sendable (Report) -> Void
+        requestLimit: Duration = .seconds(10), interval: Duration = .seconds(300),
+        retryInterval: Duration = .seconds(10), report: @escaping @Sendable (Report) -> Void
     ) {
         self.descriptions = descriptions
         self.shard = shard
         self.taken = taken
         self.report = report
+        (self.interval, self.retryInterval) = (interval, retryInterval)
         servers = descriptions.map { Confined(MCPServer($0, on: shard, requestLimit: requestLimit), to: shard) }
         lists = Lock(Array(repeating: [], count: descriptions.count))
         schedule = Confined(Schedule(descriptions.count), to: shard)
@@ -168,7 +172,7 @@ public final class MCPServers: Sendable {
         case .failure(let failure):
             current.count = lists.withLock { $0[index].count }
             current.problems = [failure.reason]
-            next = Self.retryInterval
+            next = retryInterval
         case .success(let list):
             let description = descriptions[index]
             var (tools, problems) = await LongWork.run(on: LongWork.unknownSize) { [shard, taken] in
@@ -189,7 +193,7 @@ public final class MCPServers: Sendable {
                 lists[index] = tools
             }
             (current.count, current.problems) = (tools.count, problems)
-            next = Self.interval
+            next = interval
         }
         tell(index, current)
         let schedule = schedule.value

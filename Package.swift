@@ -19,14 +19,15 @@ let kit: Floor = [
 let domain: Floor = [
     "Identity": ["Basics"],
     "Metrics": ["Basics"],
-    "Chat": ["Basics", "Cryptography", "Identity"],
-    "Relay": ["Basics", "Identity", "Chat"],
+    "Tracing": ["Basics"],
+    "Chat": ["Basics", "Cryptography", "Identity", "Tracing"],
+    "Relay": ["Basics", "Identity", "Tracing", "Chat"],
     "Dialects": ["Basics", "HTTP", "Cryptography", "Identity", "Chat", "Relay"],
 ]
 let below = kit.map(\.key) + domain.map(\.key)
 /// Model servers, the database, and the server between them.
 let program: Floor = [
-    "ModelServers": ["Basics", "HTTP", "Sockets", "HTTPClient", "Chat", "Dialects"],
+    "ModelServers": ["Basics", "HTTP", "Sockets", "HTTPClient", "Tracing", "Chat", "Dialects"],
     "PostgresStore": ["Basics", "Cryptography", "Sockets", "Postgres", "Identity", "Chat", "Relay"],
     "Tools": ["Basics", "HTTP", "Sockets", "HTTPClient", "CSystem", "Identity", "Chat", "Relay"],
     "Hooks": ["Basics", "HTTP", "Cryptography", "Sockets", "HTTPClient", "Identity", "Chat", "Relay"],
@@ -67,7 +68,8 @@ let all = ["ServerTestSupport"]
 /// Tests, and what they import besides their target. Those of the whole program are five: a change compiles a part of them.
 let tests: Floor = [
     "Basics": [], "HTTP": [], "JSONLog": [], "Cryptography": ["Identity"], "Sockets": [], "HTTPServer": [],
-    "HTTPClient": [], "Postgres": [], "Identity": [], "Metrics": [], "Chat": [], "Relay": [], "Dialects": [],
+    "HTTPClient": [], "Postgres": [], "Identity": [], "Metrics": [], "Tracing": [], "Chat": [], "Relay": [],
+    "Dialects": [],
     "ModelServers": [], "Tools": [], "Hooks": [],
     "PostgresStore": ["Server"], "Configuration": [], "Page": [], "Command": [], "ChatterClient": [],
     "ChatterModels": ["MirrorModels"], "ChatterFoundationModels": [], "MacroExpansion": [], "Terminal": [],

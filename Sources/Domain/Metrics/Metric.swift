@@ -58,6 +58,7 @@ public enum Metric: Int, CaseIterable, Sendable {
     case memoryLimit
     case memoryRefusals
     case certificateEnd
+    case spans
 
     /// The declarations of all metrics, by their raw values.
     public static let families: [MetricFamily] = allCases.map(\.declaration)

@@ -10,6 +10,8 @@ extension Log {
         public var status: Int
         /// The appID, if the request has one.
         public var appID: String?
+        /// The key of the conversation, if the request has a reply. Its line has a digest.
+        public var conversation: String?
         /// Bytes read for the request, its head included.
         public var bytesIn: Int
         /// Bytes written for the response, its head included.
@@ -33,7 +35,8 @@ extension Log {
         public var code: Word
 
         public init(
-            id: String, route: Word, method: String, status: Int, appID: String? = nil, bytesIn: Int = 0,
+            id: String, route: Word, method: String, status: Int, appID: String? = nil,
+            conversation: String? = nil, bytesIn: Int = 0,
             bytesOut: Int = 0, firstByte: Duration? = nil, total: Duration, code: Word = "ok"
         ) {
             self.id = id
@@ -41,6 +44,7 @@ extension Log {
             self.method = method
             self.status = status
             self.appID = appID
+            self.conversation = conversation
             self.bytesIn = bytesIn
             self.bytesOut = bytesOut
             self.firstByte = firstByte

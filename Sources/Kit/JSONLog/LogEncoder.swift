@@ -44,6 +44,10 @@ struct LogEncoder: Sendable {
             buffer.append(",\"app\":")
             buffer.append(jsonString: app)
         }
+        if appID != .none, let conversation = request.conversation {
+            buffer.append(",\"conversation\":")
+            buffer.append(jsonString: digest(conversation))
+        }
         buffer.append(",\"bytes_in\":")
         buffer.append(decimal: request.bytesIn)
         buffer.append(",\"bytes_out\":")
@@ -155,9 +159,12 @@ struct LogEncoder: Sendable {
         switch appID {
         case .none: nil
         case .plain: Self.cut(text, to: Self.shortText)
-        case .hash: Self.hexadecimal(hash(text) >> 16, digits: 12)
+        case .hash: digest(text)
         }
     }
+
+    /// The same text for the same name, in one process.
+    private func digest(_ text: String) -> String { Self.hexadecimal(hash(text) >> 16, digits: 12) }
 
     /// SipHash, a keyed hash, of the salt and the text.
     private func hash(_ text: String) -> UInt64 {

@@ -28,6 +28,7 @@ extension Configuration {
         reader.read(into: &self)
         upstreams.complete(&reader, environment: environment)
         store.chooseDatabase(database, &reader)
+        tracing.complete(&reader)
         Self.checkTLS(&reader)
         access.complete(server, hasAdminToken: upstreams.adminToken != nil)
         // The upstream is paused at the limit; one more read of it may be on its way.

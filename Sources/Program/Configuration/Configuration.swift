@@ -21,6 +21,8 @@ public struct Configuration: Sendable {
     public var tools = Tools()
     /// The hooks of the operator.
     public var hooks = Hooks()
+    /// Where spans of traces are sent.
+    public var tracing = Tracing()
     /// PostgreSQL, and the retention of its data.
     public var store = Store()
     /// The content of the log.

@@ -27,13 +27,16 @@ enum Conninfo {
                 found.append(String(value))
             }
         }
-        found += found.map(decodingPercent).filter { !found.contains($0) }
+        found += found.map(\.percentDecoded).filter { !found.contains($0) }
         return found.filter { !$0.isEmpty }
     }
+}
 
-    private static func decodingPercent(_ text: String) -> String {
+extension String {
+    /// The text with the bytes of its percent escapes. Other percent signs stay.
+    var percentDecoded: String {
         var bytes: [UInt8] = []
-        var rest = text.utf8[...]
+        var rest = utf8[...]
         while let byte = rest.popFirst() {
             if byte == UInt8(ascii: "%"), let value = UInt8(Substring(rest.prefix(2)), radix: 16), rest.count >= 2 {
                 bytes.append(value)

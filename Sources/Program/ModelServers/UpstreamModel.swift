@@ -4,6 +4,7 @@ import ChatterdDialects
 import ChatterdHTTP
 import ChatterdHTTPClient
 import ChatterdSockets
+import ChatterdTracing
 
 /// A model server of any dialect. Confined to its shard.
 public final class UpstreamModel: LanguageModel {
@@ -67,7 +68,7 @@ public final class UpstreamModel: LanguageModel {
         let size = request.beginning.count + (dialect.translatesMessages ? request.messages.byteCount : 0)
         guard size > LongWork.size else {
             do throws(ModelError) {
-                send(generation, try dialect.body(of: request))
+                send(generation, try dialect.body(of: request), request.trace)
             } catch {
                 generation.fail(error, on: shard)
             }
@@ -82,7 +83,7 @@ public final class UpstreamModel: LanguageModel {
                     isCancelled.withLock { $0 } ? OutgoingBody() : try dialect.body(of: request)
                 }
                 let (model, generation) = confined.value
-                model.send(generation, body)
+                model.send(generation, body, request.trace)
             } catch {
                 confined.value.generation.fail(error, on: shard)
             }
@@ -90,9 +91,11 @@ public final class UpstreamModel: LanguageModel {
         return generation
     }
 
-    private func send(_ generation: UpstreamGeneration, _ body: OutgoingBody) {
+    private func send(_ generation: UpstreamGeneration, _ body: OutgoingBody, _ trace: TraceContext?) {
         // A consumer may have cancelled while the body was written.
         guard !generation.isOver else { return }
+        var fields = fields
+        if let trace { fields.set(trace) }
         let outgoing = OutgoingRequest(.post, dialect.path, fields: fields, body: body)
         generation.start(client.start(outgoing, to: origin, delegate: generation), on: shard)
     }
@@ -133,5 +136,13 @@ public final class UpstreamModel: LanguageModel {
 
     private var probe: KindProbe {
         KindProbe(fields: fields, client: client, shard: shard, timeLimit: listing)
+    }
+}
+
+extension Fields {
+    /// Sets the fields of W3C Trace Context.
+    fileprivate mutating func set(_ trace: TraceContext) {
+        if let value = FieldValue(validating: trace.traceparent) { set(.traceparent, value) }
+        if !trace.state.isEmpty, let value = FieldValue(validating: trace.state) { set(.tracestate, value) }
     }
 }

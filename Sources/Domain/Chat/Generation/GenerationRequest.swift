@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdTracing
 
 /// A request to a model for an answer.
 public struct GenerationRequest: Sendable {
@@ -16,6 +17,8 @@ public struct GenerationRequest: Sendable {
     public var isRecovery = false
     /// The context length, prompt and answer together, in tokens, for servers that need it in the request; `nil` if unknown.
     public var contextLength: Int?
+    /// The span of the request, for the model server; `nil` without a trace.
+    public var trace: TraceContext?
 
     public init(model: String, messages: EncodedConversation, passThrough: [RawMember] = []) {
         self.model = model

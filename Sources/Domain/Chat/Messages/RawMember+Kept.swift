@@ -1,4 +1,5 @@
 import ChatterdBasics
+import ChatterdTracing
 
 extension RawMember {
     /// The beginning of the names of members in which a front door keeps what it needs of a request. They are stored with those for
@@ -21,6 +22,9 @@ extension RawMember {
     static let toolServersName = "chatterd_servers"
     /// The name of the list of calls that the client has approved.
     static let approvedName = "chatterd_approved"
+
+    /// The name of the span of the request.
+    static let traceName = "chatterd_trace"
 
     /// Whether a front door keeps the member.
     public var isKept: Bool { key.utf8.starts(with: Self.keptPrefix.utf8) }
@@ -50,6 +54,11 @@ extension RawMember {
     /// Creates the member with the path in which a request asks for thoughts that its answer may lack.
     public init(optionalThinking path: String) {
         self.init(key: Self.thinkingName, text: path)
+    }
+
+    /// Creates the member with the span of the request.
+    public init(trace: TraceContext) {
+        self.init(key: Self.traceName, text: trace.text)
     }
 
     /// Creates the member with the calls that the client has approved: JSON objects, as models make calls.
@@ -117,6 +126,14 @@ extension [RawMember] {
 
     /// Whether the request has its own messages of the system, or none, in the place of those that its history begins with.
     public var replacesSystem: Bool { contains { $0.key == RawMember.systemName } }
+
+    /// The span of the request; `nil` without a trace.
+    public var trace: TraceContext? { text(RawMember.traceName).flatMap(TraceContext.init(text:)) }
+
+    /// The members with the span of the present request in the place of an earlier one.
+    public func with(trace: TraceContext) -> [RawMember] {
+        filter { $0.key != RawMember.traceName } + [RawMember(trace: trace)]
+    }
 
     /// The history of the client up to the answer, if the client keeps its history and names no conversation.
     public var history: HistoryDigest? { text(RawMember.historyName).flatMap(HistoryDigest.init(parsing:)) }

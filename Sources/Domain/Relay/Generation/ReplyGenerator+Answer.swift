@@ -6,6 +6,7 @@ extension ReplyGenerator: GenerationConsumer {
     func generation(_ generation: any Generation, lines: LineRun) {
         if !isAnswered {
             isAnswered = true
+            reply.facts.trace?.requestAnswered(at: now)
             history?.releaseRequest()
         }
         var first = 0

@@ -1,11 +1,14 @@
 import ChatterdBasics
 import ChatterdChat
+import ChatterdTracing
 
 // What is recorded of the requests of a reply: for its receipt, for estimates, and for whoever observes the service.
 extension ReplyGenerator {
     /// Records a request, and the failover if another one has failed before.
+    ///
+    /// - Returns: its span; `nil` without a trace.
     @inline(never)
-    func noteRequest(to target: ModelTarget) {
+    func noteRequest(to target: ModelTarget) -> TraceContext? {
         let name = target.upstream.description.name
         if let before = reply.facts.upstream, let outcome {
             let phase: ReplyEvent.Phase =
@@ -18,6 +21,8 @@ extension ReplyGenerator {
         }
         (failure, outcome) = (nil, nil)
         reply.facts.asked(name, model: target.model, knownModel: context.upstreams.knownModel(of: target), at: now)
+        return reply.facts.trace?.beginRequest(
+            to: name, kind: target.upstream.description.kind.rawValue, model: target.model, at: now)
     }
 
     /// Records the end of a request.
@@ -25,6 +30,10 @@ extension ReplyGenerator {
         self.outcome = outcome
         guard let upstream = reply.facts.upstream else { return }
         context.observe(.requestEnded(upstream: upstream, outcome))
+        guard let trace = reply.facts.trace else { return }
+        // A line of an earlier request would have its counts.
+        let last = outcome == .complete ? run.lastLine.flatMap { try? AnswerLine($0.span) } : nil
+        trace.endRequest(outcome, tokens: (last?.promptTokens, last?.answerTokens), at: now)
     }
 
     /// Records which server produced the text of the request.

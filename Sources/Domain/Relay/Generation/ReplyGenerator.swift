@@ -83,7 +83,8 @@ final class ReplyGenerator {
     /// How the reply came about.
     var provenance: ReplyProvenance {
         ReplyProvenance(
-            parts: parts, report: run.report, ignored: members.ignored(withThinking: run.omitsThinking),
+            parts: parts, report: run.report, timings: reply.facts.timings,
+            ignored: members.ignored(withThinking: run.omitsThinking),
             format: form.value?.receipt(repaired: run.repaired))
     }
 
@@ -200,8 +201,8 @@ final class ReplyGenerator {
         case .acquireSlot:
             try await enterQueue()
             return slotAcquired()
-        case .review: return try await review()
-        case .runTools: return try await runTools()
+        case .review: return try await staged(.review, review)
+        case .runTools: return try await staged(.tools, runTools)
         case .check: return .checked(try await check())
         case .restart:
             generation?.pause()
@@ -210,6 +211,15 @@ final class ReplyGenerator {
             return .restarted
         default: preconditionFailure("the action waits for nothing")
         }
+    }
+
+    /// Performs an action that is a stage of the reply.
+    private func staged(
+        _ stage: ReplyTrace.Stage, _ action: () async throws(RelayError) -> GenerationRun.Event
+    ) async throws(RelayError) -> GenerationRun.Event {
+        let start = now
+        defer { reply.facts.trace?.record(stage, from: start, to: now) }
+        return try await action()
     }
 
     /// Continues the loop in a new task if it waits for the server.
@@ -286,6 +296,7 @@ final class ReplyGenerator {
             let reply = Confined(reply, to: context.scheduler)
             try await queue.acquire(ticket, on: context.scheduler) { reply.value.isQueued(at: $0) }
             self.reply.facts.waitedForSlot(now - start)
+            self.reply.facts.trace?.record(.queue(upstream: ticket.upstream), from: start, to: now)
             context.observe(.queued(upstream: ticket.upstream, now - start))
         } catch {
             slot.forget()
@@ -374,12 +385,12 @@ final class ReplyGenerator {
     }
 
     private func send() -> GenerationRun.Event {
-        guard let target, let request = request.value else { return .removed }
+        guard let target, var request = request.value else { return .removed }
         self.request = RarelyUsed()
         isAnswered = false
         tools?.forgetCalls()
         held?.clear()
-        noteRequest(to: target)
+        request.trace = noteRequest(to: target)
         target.upstream.health.recordRequest(at: now)
         history?.reserveForRequest()
         let generation = target.upstream.model.generate(request, to: self)

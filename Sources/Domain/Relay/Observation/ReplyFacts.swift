@@ -4,6 +4,8 @@ import ChatterdBasics
 public final class ReplyFacts {
     /// When the whole request was here.
     public let acceptedAt: Instant
+    /// The stages of the reply; `nil` unless its request has a trace.
+    public let trace: ReplyTrace?
     /// The model server that was asked last; `nil` before the first request.
     public private(set) var upstream: String?
     /// The name of the model there.
@@ -19,17 +21,25 @@ public final class ReplyFacts {
     /// From the whole request to the first piece of the answer.
     public private(set) var timeToFirstToken: Duration?
 
-    private var turnWait = Duration.zero
-    private var queueWait = Duration.zero
-    private var retries = Duration.zero
+    /// The wait for earlier turns of the conversation.
+    public private(set) var turnWait = Duration.zero
+    /// The wait for slots of model servers.
+    public private(set) var queueWait = Duration.zero
+    /// The time of requests that failed, and of the delays after them.
+    public private(set) var retries = Duration.zero
+    /// When the prompt was committed.
+    public let storedAt: Instant
     private var sentAt: Instant
     /// `queueWait` at the last request.
     private var queueWaitBefore = Duration.zero
 
-    init(acceptedAt: Instant) {
-        self.acceptedAt = acceptedAt
+    init(acceptedAt: Instant, storedAt: Instant, trace: ReplyTrace?) {
+        (self.acceptedAt, self.storedAt, self.trace) = (acceptedAt, storedAt, trace)
         sentAt = acceptedAt
     }
+
+    /// From the whole request to the commit of the prompt.
+    public var storeTime: Duration { storedAt - acceptedAt }
 
     /// Records the wait for earlier turns of the conversation.
     func waitedForTurns(_ time: Duration) { turnWait += time }
@@ -57,6 +67,11 @@ public final class ReplyFacts {
             chatterd: total - turnWait - queueWait - retries - upstream, turn: turnWait, queue: queueWait,
             retry: retries,
             upstream: upstream)
+    }
+
+    /// What the client learns of the times.
+    public var timings: ReplyTimings {
+        ReplyTimings(timeToFirstToken: timeToFirstToken, queue: queueWait, attempts: requests)
     }
 
     /// The mean time of the tokens after the first one; `nil` for less than two.

@@ -37,6 +37,9 @@ extension Reply {
     /// another ending could contradict it. `CHATTERD_MAX_REPLIES` also limits the replies that wait here.
     private func close(with ending: ReplyEnding) async {
         phase = .storing
+        let start = context.scheduler.now()
+        var ending = ending
+        ending.lastEvent = facts.timings.added(to: ending.lastEvent)
         let clock = context.scheduler
         let timeout = context.limits.storeRetryTimeout
         var content = ClosingContent.whole(ending)
@@ -50,6 +53,7 @@ extension Reply {
                     mustConfirmRestart = false
                 }
                 try await store(content)
+                facts.trace?.record(.store, from: start, to: clock.now())
                 return confirm(content)
             } catch {
                 switch error.code {

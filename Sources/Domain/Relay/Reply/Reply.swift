@@ -77,7 +77,7 @@ public final class Reply: ReplySource, IndexedSetElement {
 
     init(
         _ turn: OpenTurn, passThrough: [RawMember], onDisconnect: DisconnectPolicy, context: ReplyContext,
-        acceptedAt: Instant
+        acceptedAt: Instant, trace: ReplyTrace?
     ) {
         id = turn.id
         self.turn = turn.turn
@@ -90,7 +90,7 @@ public final class Reply: ReplySource, IndexedSetElement {
         content = ReplyContent(attempt: turn.attempt)
         earlier = EarlierTurns(before: turn, passThrough: passThrough, context: context)
         startedAt = context.scheduler.now()
-        facts = ReplyFacts(acceptedAt: acceptedAt)
+        facts = ReplyFacts(acceptedAt: acceptedAt, storedAt: startedAt, trace: trace)
         ownerCheckedAt = startedAt
         lines = ReplyLines(model: turn.model, createdAt: context.scheduler.timeOfDay())
     }
@@ -114,7 +114,9 @@ public final class Reply: ReplySource, IndexedSetElement {
     public func begin() async {
         await run { [self] () async throws(RelayError) in
             let history = try await waitForEarlierTurns()
-            facts.waitedForTurns(context.scheduler.now() - startedAt)
+            let now = context.scheduler.now()
+            facts.waitedForTurns(now - startedAt)
+            facts.trace?.record(.turn, from: startedAt, to: now)
             let generator = ReplyGenerator(of: self, passThrough: passThrough, context: context)
             self.generator = generator
             phase = .generating(generator)

@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdChat
 import ChatterdIdentity
+import ChatterdTracing
 
 /// Accepting prompts, and adopting turns of other processes.
 extension ChatService {
@@ -155,10 +156,11 @@ extension ChatService {
     /// - Parameters:
     ///   - model: the requested model; `nil` for the same one.
     ///   - onInterrupt: the treatment of the answer if its process dies; `nil` for that of the old answer.
+    ///   - trace: the span of the request.
     /// - Throws: the errors of `accept`. The store is unchanged then.
     public func regenerate(
         _ reply: ReplyRecord, model: String?, onDisconnect: DisconnectPolicy?, onInterrupt: InterruptPolicy?,
-        meter: Meter? = nil
+        meter: Meter? = nil, trace: TraceContext? = nil
     ) async throws(RelayError) -> Reply {
         try refuseWhenStopping()
         let acceptedAt = scheduler.now()
@@ -170,7 +172,8 @@ extension ChatService {
                 // The members of the request are in the store. They may enlarge the window; then the reply reads the history again.
                 reach: context.reach(of: model ?? reply.model, passThrough: [], in: reply.turn.conversation),
                 meter: meter)
-            let members = Self.members(of: turn)
+            var members = Self.members(of: turn)
+            if let trace { members = members.with(trace: trace) }
             board.open(turn.turn, for: turn.id)
             return begin(
                 turn, as: .another, passThrough: members, onDisconnect: policy(onDisconnect), acceptedAt: acceptedAt)

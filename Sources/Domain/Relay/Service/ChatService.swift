@@ -1,6 +1,7 @@
 import ChatterdBasics
 import ChatterdChat
 import ChatterdIdentity
+import ChatterdTracing
 
 /// The use cases of the relay on one shard. Confined to its shard.
 public final class ChatService {
@@ -21,6 +22,8 @@ public final class ChatService {
     private let tools: (any ToolRunner)?
     let hooks: (any HookRunner)?
     let makeID: (Partition) -> ReplyID
+    /// Makes the id of a trace; `nil` if replies have none.
+    private let makeTraceID: (() -> TraceID)?
     private let observe: (ReplyEvent) -> Void
     var isStopping: Bool { context.isStopping }
     /// The replies that this shard generates.
@@ -43,7 +46,7 @@ public final class ChatService {
         estimates: TokenEstimates = TokenEstimates(),
         limits: RelayLimits, board: TurnBoard, directory: ReplyDirectory, scheduler: Scheduler,
         tools: (any ToolRunner)? = nil, hooks: (any HookRunner)? = nil, makeID: @escaping (Partition) -> ReplyID,
-        observe: @escaping (ReplyEvent) -> Void = { _ in }
+        makeTraceID: (() -> TraceID)? = nil, observe: @escaping (ReplyEvent) -> Void = { _ in }
     ) {
         self.store = store
         self.upstreams = upstreams
@@ -56,6 +59,7 @@ public final class ChatService {
         self.tools = tools
         self.hooks = hooks
         self.makeID = makeID
+        self.makeTraceID = makeTraceID
         self.observe = observe
     }
 
@@ -90,7 +94,7 @@ public final class ChatService {
     ) -> Reply {
         let reply = Reply(
             turn, passThrough: passThrough, onDisconnect: onDisconnect, context: context,
-            acceptedAt: acceptedAt ?? scheduler.now())
+            acceptedAt: acceptedAt ?? scheduler.now(), trace: makeTrace(of: passThrough, as: origin))
         observe(.began(origin))
         replies[reply.id] = reply
         directory.enter(reply.id, reference)
@@ -100,6 +104,12 @@ public final class ChatService {
             reply.stop()
         }
         return reply
+    }
+
+    /// The trace of a reply whose request has one.
+    private func makeTrace(of members: [RawMember], as origin: ReplyEvent.Origin) -> ReplyTrace? {
+        guard let makeTraceID, let request = members.trace else { return nil }
+        return origin == .adopted ? ReplyTrace(adopting: request, as: makeTraceID()) : ReplyTrace(of: request)
     }
 
     private func finish(_ reply: Reply) {

@@ -72,14 +72,18 @@ public final class Responder {
     /// Whether no response has begun.
     public var isWaiting: Bool { phase == .waiting && connection != nil }
 
+    /// The time since the first byte of the request.
+    public var elapsed: Duration { shard.now - arrival }
+
     /// Adds an annotation for the log: no text of a prompt, and no secrets.
     public func annotate(_ key: String, _ value: String) {
         record.annotations.append((key, value))
     }
 
-    /// Attaches a value to the record of the exchange, for the log and the metrics.
-    public func attach(_ value: any Sendable) {
-        record.attachment = value
+    /// What the handler attaches to the record of the exchange, for the log and the metrics.
+    public var attachment: (any Sendable)? {
+        get { record.attachment }
+        set { record.attachment = newValue }
     }
 
     /// Answers with a complete body. A second response is ignored.
@@ -192,8 +196,8 @@ public final class Responder {
         guard let sharedWith else { return }
         buffer.append("access-control-allow-origin: ")
         buffer.append(utf8: sharedWith)
-        buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, x-conversation-id")
-        buffer.append(", x-ignored-members, x-request-id")
+        buffer.append("\r\naccess-control-expose-headers: allow, location, retry-after, server-timing")
+        buffer.append(", x-conversation-id, x-ignored-members, x-request-id")
         buffer.append(", x-ratelimit-limit-requests, x-ratelimit-remaining-requests, x-ratelimit-reset-requests")
         buffer.append(", x-ratelimit-limit-tokens, x-ratelimit-remaining-tokens, x-ratelimit-reset-tokens\r\n")
     }

@@ -42,6 +42,7 @@ extension Setting {
         case upstreams = "Model servers"
         case replies = "Replies and conversations"
         case clients = "Clients"
+        case traces = "Traces"
     }
 
     /// A row of the table.

@@ -328,6 +328,67 @@ extension Setting {
             .limit(
                 .clients, .bytes(4_096...1 << 30) { $0.streams.unsentLimit = $1 }, "1MiB",
                 "Bytes kept for a slow client before its model server is paused.")
+
+        case .collector:
+            .option(
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setBase(value) },
+                "off",
+                "The collector of [traces](operating.md#traces); /v1/traces is added, as to http://127.0.0.1:4318.")
+        case .traceCollector:
+            .option(
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setURL(value) },
+                "off", "The same as a whole URL, such as http://127.0.0.1:4318/v1/traces.")
+        case .collectorFields, .traceCollectorFields:
+            .option(
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setFields(value) },
+                "none", "Header fields for the collector: name=value,name=value, with values encoded as in URLs.",
+                secret: true)
+        case .collectorProtocol, .traceCollectorProtocol:
+            .plain(
+                .traces, .choice { $0.tracing.wireProtocol = $1 }, "http/json",
+                "How spans are sent: as JSON over HTTP, whichever of the two words is given.")
+        case .collectorTimeout, .traceCollectorTimeout:
+            .limit(
+                .traces, .count(100...60_000, of: "milliseconds") { $0.tracing.timeout = .milliseconds($1) }, "10000",
+                "The limit of an attempt to send spans.")
+        case .serviceName:
+            .plain(
+                .traces, .text { $0.tracing.serviceName = $1 }, "chatterd", "The name of the process in its traces.")
+        case .resourceAttributes:
+            .option(
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setAttributes(value) },
+                "none", "Attributes of the process in its traces, in the form of the header fields.")
+        case .traceSampler:
+            .plain(
+                .traces, .choice { $0.tracing.samplerName = $1 }, "parentbased_always_on",
+                "Which traces are recorded; parentbased means as the request says, if it names a trace.")
+        case .traceSamplerArgument:
+            .plain(
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setShare(value) },
+                "1", "The share of the traces for the samplers with traceidratio, from 0 to 1.")
+        case .traceExporter:
+            .plain(
+                .traces, .choice { $0.tracing.exporter = $1 }, "otlp", "Whether traces are sent: otlp or none.")
+        case .isTracingDisabled:
+            .plain(
+                .traces, .choice { $0.tracing.isDisabled = $1 }, "false", "Whether nothing is traced: true or false.")
+        case .spanDelay:
+            .plain(
+                .traces, .count(10...60_000, of: "milliseconds") { $0.tracing.delay = .milliseconds($1) }, "5000",
+                "The pause between two batches of spans, unless one is full.")
+        case .spanQueue:
+            .limit(
+                .traces, .count(16...1_048_576, of: "spans") { $0.tracing.queueSize = $1 }, "2048",
+                "Spans that wait for the collector; further ones are dropped and counted.")
+        case .spanBatch:
+            .limit(
+                .traces, .count(1...8_192, of: "spans") { $0.tracing.batchSize = $1 }, "512",
+                "Spans in one request to the collector.")
         }
     }
 }

@@ -78,6 +78,24 @@ public enum Setting: String, CaseIterable, Sendable {
     case writeTimeout = "CHATTERD_WRITE_TIMEOUT"
     case unsentLimit = "CHATTERD_UNSENT_LIMIT"
 
+    case collector = "OTEL_EXPORTER_OTLP_ENDPOINT"
+    case traceCollector = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
+    case collectorFields = "OTEL_EXPORTER_OTLP_HEADERS"
+    case traceCollectorFields = "OTEL_EXPORTER_OTLP_TRACES_HEADERS"
+    case collectorProtocol = "OTEL_EXPORTER_OTLP_PROTOCOL"
+    case traceCollectorProtocol = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
+    case collectorTimeout = "OTEL_EXPORTER_OTLP_TIMEOUT"
+    case traceCollectorTimeout = "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"
+    case serviceName = "OTEL_SERVICE_NAME"
+    case resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
+    case traceSampler = "OTEL_TRACES_SAMPLER"
+    case traceSamplerArgument = "OTEL_TRACES_SAMPLER_ARG"
+    case traceExporter = "OTEL_TRACES_EXPORTER"
+    case isTracingDisabled = "OTEL_SDK_DISABLED"
+    case spanDelay = "OTEL_BSP_SCHEDULE_DELAY"
+    case spanQueue = "OTEL_BSP_MAX_QUEUE_SIZE"
+    case spanBatch = "OTEL_BSP_MAX_EXPORT_BATCH_SIZE"
+
     /// The variable's name.
     public var name: String { rawValue }
 

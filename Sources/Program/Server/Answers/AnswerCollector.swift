@@ -11,6 +11,8 @@ final class AnswerCollector: ReplyListener {
     private let translator: any AnswerTranslator
     private let context: AnswerContext
     private let fields: Fields
+    /// What is known of a reply that the request has begun.
+    private let facts: ReplyFacts?
     private var subscription: ReplySubscription?
     private var registration: RevocableResponses.Registration?
     private var finished: CheckedContinuation<Void, Never>?
@@ -29,13 +31,13 @@ final class AnswerCollector: ReplyListener {
 
     init(
         _ responder: Responder, _ translator: any AnswerTranslator, _ context: AnswerContext, fields: Fields,
-        memory: MemoryBudget, followsSteps: Bool = false
+        _ facts: ReplyFacts? = nil, memory: MemoryBudget, followsSteps: Bool = false
     ) {
         self.followsSteps = followsSteps
         self.responder = responder
         self.translator = translator
         self.context = context
-        self.fields = fields
+        (self.fields, self.facts) = (fields, facts)
         self.memory = memory.charge(0)
     }
 
@@ -119,7 +121,7 @@ final class AnswerCollector: ReplyListener {
                 RelayError(
                     .overloaded, "\(memory.refusal) The answer is stored; read it as a stream at its Location."))
         } else if let body = object(endingWith: ending.lastEvent) {
-            responder.respond(json: body, fields: fields, memory: memory)
+            responder.respond(json: body, fields: fields, timing: facts.map { ServerTiming($0) }, memory: memory)
             finish()
         } else {
             fail(RelayError(.internal, "The answer is stored, but could not be put together."))

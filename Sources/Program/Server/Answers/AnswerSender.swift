@@ -18,7 +18,8 @@ struct AnswerSender: Sendable {
     /// Answers with a new reply and starts it. The response ends early if the credential of `watch` is revoked. A stream may continue after
     /// the return.
     func start(_ reply: Reply, as form: AnswerForm, to responder: Responder, until watch: RevocationWatch) async {
-        responder.attach(Confined(reply.facts, to: responder.shard))
+        responder.notes.facts = Confined(reply.facts, to: responder.shard)
+        responder.annotate(Annotation.conversation, reply.turn.conversation.text)
         let context = form.context(of: reply.id, model: reply.model, at: WallClock.nanoseconds())
         let fields = Self.fields(of: reply.id, form, reply.quota)
         guard form.isStreamed || !form.isBackground else {
@@ -30,8 +31,8 @@ struct AnswerSender: Sendable {
         }
         let waits = form.translator.waitsForModelServer || !form.translator.presentsAnyEnding
         await answer(
-            as: form, context, fields, opensAtOnce: !waits, to: responder, until: watch, begin: reply.begin,
-            reply.subscribe)
+            as: form, context, fields, reply.facts, opensAtOnce: !waits, to: responder, until: watch,
+            begin: reply.begin, reply.subscribe)
     }
 
     /// Answers with a reply that has been started before, from a position or from its beginning.
@@ -52,20 +53,20 @@ struct AnswerSender: Sendable {
 
     /// Has a listener of the form follow a reply.
     private func answer(
-        as form: AnswerForm, _ context: AnswerContext, _ fields: Fields, opensAtOnce: Bool, to responder: Responder,
-        until watch: RevocationWatch, begin: () async -> Void = {},
+        as form: AnswerForm, _ context: AnswerContext, _ fields: Fields, _ facts: ReplyFacts? = nil, opensAtOnce: Bool,
+        to responder: Responder, until watch: RevocationWatch, begin: () async -> Void = {},
         _ subscribe: (any ReplyListener) -> ReplySubscription
     ) async {
         if form.isStreamed {
             let stream = AnswerStream(
-                responder, form.translator, context, fields: fields, settings,
+                responder, form.translator, context, fields: fields, facts, settings,
                 followsSteps: form.showsSteps || !form.servers.isEmpty)
             stream.follow(subscribe(stream), opensAtOnce: opensAtOnce, until: watch)
             await begin()
             await stream.waitUntilOpened()
         } else {
             let collector = AnswerCollector(
-                responder, form.translator, context, fields: fields, memory: settings.memory,
+                responder, form.translator, context, fields: fields, facts, memory: settings.memory,
                 followsSteps: !form.servers.isEmpty)
             collector.follow(subscribe(collector), until: watch)
             await begin()
@@ -77,7 +78,7 @@ struct AnswerSender: Sendable {
     static func fields(of id: ReplyID, _ form: AnswerForm? = nil, _ quota: Quota? = nil) -> Fields {
         var fields = Fields()
         // Room for the fields that follow it in a response.
-        fields.reserveCapacity(4)
+        fields.reserveCapacity(5)
         if let path = FieldValue(validating: "/replies/" + id.description) { fields.add(.location, path) }
         // A name that a field cannot hold is left out.
         if let name = form?.conversation.flatMap(FieldValue.init(validating:)) { fields.add(.xConversationID, name) }

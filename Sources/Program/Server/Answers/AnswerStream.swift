@@ -32,13 +32,15 @@ final class AnswerStream: ReplyListener {
     private final class Opening {
         /// The fields of the response besides those of a stream.
         let fields: Fields
+        /// What is known of a reply that the request has begun.
+        let facts: ReplyFacts?
         /// Writes the head if no piece of the answer comes in time.
         var timer: DeadlineTimer?
         /// The handler, which waits for the head of the response.
         var handler: CheckedContinuation<Void, Never>?
 
-        init(_ fields: Fields) {
-            self.fields = fields
+        init(_ fields: Fields, _ facts: ReplyFacts?) {
+            (self.fields, self.facts) = (fields, facts)
         }
     }
 
@@ -65,7 +67,7 @@ final class AnswerStream: ReplyListener {
 
     init(
         _ responder: Responder, _ translator: any AnswerTranslator, _ context: AnswerContext, fields: Fields,
-        _ settings: Settings, followsSteps: Bool = false
+        _ facts: ReplyFacts?, _ settings: Settings, followsSteps: Bool = false
     ) {
         self.responder = responder
         self.followsSteps = followsSteps
@@ -74,7 +76,7 @@ final class AnswerStream: ReplyListener {
         model = context.model
         hasContent = context.hasContent
         self.settings = settings
-        head = .waiting(Opening(fields))
+        head = .waiting(Opening(fields, facts))
     }
 
     /// `nil` after the head, and if the stream ends without one.
@@ -137,7 +139,8 @@ final class AnswerStream: ReplyListener {
         if let stream { return stream }
         let opening = opening
         opening?.timer = nil
-        let fields = opening?.fields ?? Fields()
+        var fields = opening?.fields ?? Fields()
+        if let facts = opening?.facts { fields.add(.serverTiming, ServerTiming(facts).value) }
         let stream = responder.stream(.ok, fields: fields.forStream(type(of: encoder).contentType))
         head = .written(stream)
         stream.onDrained = { [self] in

@@ -168,9 +168,10 @@ public final class Application: Sendable {
         await registry.start()
         await keeper.start()
         await process.toolServers.start(within: MCPServers.startLimit)
-        await withTaskExecutorPreference(home) { @concurrent [housekeeper, deliveries] in
+        await withTaskExecutorPreference(home) { @concurrent [housekeeper, deliveries, process] in
             housekeeper.value.start()
             deliveries.value.forEach { $0.start() }
+            process.exporter?.start()
         }
     }
 
@@ -290,6 +291,7 @@ public final class Application: Sendable {
         await housekeeper.value.end()
         process.slots.end()
         await closePools()
+        await process.exporter?.end()
         await metrics?.shutDown()
         replyTimer.cancel()
         poolTimer.cancel()

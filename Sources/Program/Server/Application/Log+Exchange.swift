@@ -12,9 +12,10 @@ extension Log {
         var request = Request(
             id: exchange.id, route: Word(Route(rawValue: exchange.route ?? "") ?? .none),
             method: exchange.method?.name ?? "-", status: exchange.status?.code ?? 0,
-            appID: exchange.annotation(Annotation.appID), bytesIn: exchange.bytesIn, bytesOut: exchange.bytesOut,
+            appID: exchange.annotation(Annotation.appID), conversation: exchange.annotation(Annotation.conversation),
+            bytesIn: exchange.bytesIn, bytesOut: exchange.bytesOut,
             firstByte: exchange.timeToResponse, total: exchange.total, code: code)
-        if let facts = exchange.facts, let upstream = facts.upstream {
+        if let facts = exchange.notes.facts?.value, let upstream = facts.upstream {
             (request.upstream, request.model) = (upstream, facts.model)
             (request.promptTokens, request.answerTokens) = (facts.promptTokens, facts.answerTokens)
             (request.firstToken, request.attempts) = (facts.timeToFirstToken, facts.requests)
@@ -43,9 +44,6 @@ extension ExchangeRecord {
         case .refused(let code): code
         }
     }
-
-    /// What is known of the reply that the request has begun.
-    var facts: ReplyFacts? { (attachment as? Confined<ReplyFacts>)?.value }
 
     func annotation(_ key: String) -> String? {
         annotations.last { $0.key == key }?.value

@@ -32,6 +32,10 @@ final class ProcessServices: Sendable {
     let programs = ProgramSlots()
     /// The servers that have further tools.
     let toolServers: MCPServers
+    /// Sends spans to a collector; `nil` without tracing.
+    let exporter: SpanExporter?
+    /// Begins traces; `nil` without tracing.
+    let tracer: Tracer?
     /// The keys that sign tokens, and the revocations.
     let access: AccessRegistry
     /// The use of credentials.
@@ -63,6 +67,9 @@ final class ProcessServices: Sendable {
         slots = SlotQueue(
             store: PostgresSlotStore(pool: home.pool, lease: lease), limits: limits,
             scheduler: Scheduler(on: home.shard))
+        let tracing = configuration.tracing
+        exporter = tracing.endpoint.map { SpanExporter(tracing, to: $0, on: home.shard, log: log) }
+        tracer = exporter.map { Tracer(tracing.sampler, exporter: $0) }
         access = AccessRegistry(
             store: AppKeyStore(pool: home.pool), polled: AppKeyStore(pool: keeperPool),
             sessions: SessionStore(pool: home.pool), log: log)

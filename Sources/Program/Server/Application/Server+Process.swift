@@ -13,9 +13,11 @@ extension Server {
         let configuration = process.configuration
         let hints = RefusalHints(configuration.http)
         var hooks = ServerHooks()
-        hooks.onExchangeEnd = { [log = process.log, counts = pools.map(\.counts)] exchange in
+        hooks.onExchangeEnd = { [log = process.log, tracer = process.tracer, pools] exchange in
+            let pools = pools[exchange.shard]
             log.record(exchange)
-            counts[exchange.shard].value.count(exchange)
+            pools.counts.value.count(exchange)
+            tracer?.end(exchange, at: SpanClock(now: pools.shard.now))
         }
         hooks.errorForm = { head in Door(head)?.rawValue ?? 0 }
         hooks.bodyAccount = access.bodyAccount

@@ -9,6 +9,7 @@ import ChatterdPostgresStore
 import ChatterdRelay
 import ChatterdSockets
 import ChatterdTools
+import ChatterdTracing
 
 /// The services with which a shard answers requests. Confined to its shard.
 final class ShardServices {
@@ -28,8 +29,20 @@ final class ShardServices {
     /// The running responses whose credentials can be revoked.
     let revocable: RevocableResponses
 
+    /// Begins traces; `nil` without tracing.
+    private let tracer: Tracer?
     /// Counts and logs what happens to replies.
     let observe: (ReplyEvent) -> Void
+
+    /// Begins the trace of a request with a prompt.
+    ///
+    /// - Returns: the span of the request; `nil` without tracing.
+    func beginTrace(of request: Request, _ responder: Responder) -> TraceContext? {
+        guard let tracer else { return nil }
+        let trace = tracer.begin(request.fields)
+        responder.notes.trace = trace
+        return trace.context
+    }
 
     /// Ends the response of a request when its credential is revoked.
     func watch(_ principal: Principal) -> RevocationWatch {
@@ -40,7 +53,9 @@ final class ShardServices {
     init(_ process: ProcessServices, pools: ShardPools) {
         let configuration = process.configuration
         var random = BufferedRandom()
-        let observer = ReplyObserver(pools.counts, log: process.log, now: { [shard = pools.shard] in shard.now })
+        tracer = process.tracer
+        let observer = ReplyObserver(
+            pools.counts, log: process.log, tracer: process.tracer, now: { [shard = pools.shard] in shard.now })
         observe = { observer.observe($0) }
         upstreams = ShardUpstreams(
             UpstreamFactory(
@@ -67,7 +82,7 @@ final class ShardServices {
             limits: process.limits, board: process.turns, directory: process.directory,
             scheduler: Scheduler(on: pools.shard), tools: tools, hooks: hooks,
             makeID: { ReplyID(in: $0, using: &random) },
-            observe: observe)
+            makeTraceID: process.tracer.map { _ in { Tracer.newTrace() } }, observe: observe)
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
         archive = ConversationArchive(

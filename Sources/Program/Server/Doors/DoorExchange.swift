@@ -56,6 +56,9 @@ final class DoorExchange {
         let conversation =
             if let known = place.conversation { known } else { try statelessConversation() }
         try offerTools(to: conversation.owner.app)
+        if let trace = services.beginTrace(of: request, responder) {
+            asked.chat.passThrough = asked.chat.passThrough.with(trace: trace)
+        }
         return try await services.chat.accept(asked.chat, in: conversation, key: key, meter: principal.meter)
     }
 

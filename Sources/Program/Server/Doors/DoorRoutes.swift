@@ -148,7 +148,8 @@ struct DoorRoutes: Sendable {
         return .started(
             try await exchange.services.chat.regenerate(
                 reply, model: chat.model, onDisconnect: chat.onDisconnect, onInterrupt: chat.onInterrupt ?? .close,
-                meter: exchange.principal.meter))
+                meter: exchange.principal.meter,
+                trace: exchange.services.beginTrace(of: exchange.request, exchange.responder)))
     }
 
     /// Commits the prompt of a request. If the reply that it was found to follow is gone, it begins a conversation.

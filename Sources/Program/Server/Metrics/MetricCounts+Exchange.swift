@@ -17,7 +17,7 @@ extension MetricCounts {
 
 extension ExchangeRecord {
     /// The method if it is one of those that RFC 9110 and 5789 define; a client may send any token.
-    fileprivate var methodLabel: String {
+    var methodLabel: String {
         guard let method else { return "-" }
         return knownMethods.contains(method) ? method.name : "other"
     }

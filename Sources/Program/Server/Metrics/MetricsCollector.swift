@@ -151,6 +151,10 @@ struct MetricsCollector: Sendable {
         for use in MemoryUse.allCases {
             counts.set(.memoryRefusals, to: refusals[use] ?? 0, "\(use)")
         }
+        if let spans = process.exporter?.figures {
+            counts.set(.spans, to: spans.sent, "sent")
+            counts.set(.spans, to: spans.dropped, "dropped")
+        }
         if let end = identity?.current.certificateEnd {
             counts.set(.certificateEnd, to: Int(end) * MetricFamily.Unit.seconds.one)
         }

@@ -13,13 +13,15 @@ struct ReplyObserver {
 
     private let confined: Confined<MetricCounts>
     private let log: Log
+    private let tracer: Tracer?
     private let now: () -> Instant
 
     private var counts: MetricCounts { confined.value }
 
-    init(_ counts: Confined<MetricCounts>, log: Log, now: @escaping () -> Instant) {
+    init(_ counts: Confined<MetricCounts>, log: Log, tracer: Tracer?, now: @escaping () -> Instant) {
         confined = counts
         self.log = log
+        self.tracer = tracer
         self.now = now
     }
 
@@ -43,8 +45,12 @@ struct ReplyObserver {
             }
         case .queued(let upstream, let time): counts.observe(time, in: .queueWait, upstream)
         case .answered(let facts, let parts): countFirstToken(facts, parts)
-        case .ended(let facts, let ending): countEnd(facts, ending)
-        case .left(let facts, let departure): countDeparture(facts, departure)
+        case .ended(let facts, let ending):
+            countEnd(facts, ending)
+            trace(facts, as: ending.state.rawValue, error: ending.cause?.code.rawValue)
+        case .left(let facts, let departure):
+            countDeparture(facts, departure)
+            trace(facts, as: departure.rawValue, error: departure.rawValue)
         }
     }
 
@@ -60,6 +66,11 @@ struct ReplyObserver {
     /// Logs the failure of a hook.
     func observe(_ failure: OperatorHooks.Failure) {
         log.event(.warning, "hook failed", .hook(failure.hook), .error(failure.reason))
+    }
+
+    private func trace(_ facts: ReplyFacts, as state: String, error: String?) {
+        guard let tracer, facts.trace != nil else { return }
+        tracer.end(facts, as: state, error: error, at: SpanClock(now: now()))
     }
 
     private func countFirstToken(_ facts: ReplyFacts, _ parts: FirstTokenParts) {

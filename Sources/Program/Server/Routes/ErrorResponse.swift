@@ -57,11 +57,15 @@ extension Responder {
         }
     }
 
-    /// Sends a JSON text and a line end; `memory` is the reservation of a large one.
+    /// Sends a JSON text and a line end, with its `Server-Timing`; `memory` is the reservation of a large one.
     func respond(
-        _ status: Status = .ok, json: consuming ByteBuffer, fields: Fields = [:], memory: MemoryReservation? = nil
+        _ status: Status = .ok, json: consuming ByteBuffer, fields: Fields = [:], timing: ServerTiming? = nil,
+        memory: MemoryReservation? = nil
     ) {
         var fields = fields
+        var timing = timing ?? ServerTiming()
+        timing.add("total", elapsed)
+        fields.add(.serverTiming, timing.value)
         fields.set(.contentType, "application/json")
         json.append("\n")
         respond(status, fields: fields, body: json, memory: memory)

@@ -67,7 +67,8 @@ struct ReplyRoute: Sendable {
         let old = try await find(request, responder, principal)
         try principal.check(model: body.model ?? old.model)
         let reply = try await services[request].chat.regenerate(
-            old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt, meter: principal.meter)
+            old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt, meter: principal.meter,
+            trace: services[request].beginTrace(of: request, responder))
         await sender.start(reply, as: form, to: responder, until: services[request].watch(principal))
     }
 

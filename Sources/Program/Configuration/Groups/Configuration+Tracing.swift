@@ -1,0 +1,158 @@
+import ChatterdBasics
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdTracing
+
+extension Configuration {
+    /// Where spans of traces are sent, and which: the variables that OpenTelemetry names.
+    public struct Tracing: Sendable {
+        /// The collector.
+        public struct Endpoint: Sendable {
+            public let origin: Origin
+            public let path: String
+            public internal(set) var fields = Fields()
+        }
+
+        /// The words of `OTEL_TRACES_SAMPLER`.
+        enum SamplerName: String, CaseIterable, Sendable {
+            case all = "always_on"
+            case none = "always_off"
+            case share = "traceidratio"
+            case parentOrAll = "parentbased_always_on"
+            case parentOrNone = "parentbased_always_off"
+            case parentOrShare = "parentbased_traceidratio"
+        }
+
+        /// The words of `OTEL_EXPORTER_OTLP_PROTOCOL` that chatterd takes. It sends JSON; a receiver for HTTP tells the two by their type.
+        enum WireProtocol: String, CaseIterable, Sendable {
+            case json = "http/json"
+            case binary = "http/protobuf"
+        }
+
+        /// The words of `OTEL_TRACES_EXPORTER`.
+        enum Exporter: String, CaseIterable, Sendable {
+            case otlp
+            case none
+        }
+
+        /// The words of `OTEL_SDK_DISABLED`.
+        enum Truth: String, CaseIterable, Sendable {
+            case yes = "true"
+            case no = "false"
+        }
+
+        /// The limit of the attributes of the process.
+        static let maximumAttributes = 64
+
+        /// The limit of an attempt to send a batch.
+        public internal(set) var timeout = Duration.seconds(10)
+        /// The pause between two batches, unless one is full.
+        public internal(set) var delay = Duration.seconds(5)
+        /// The limit of spans that wait.
+        public internal(set) var queueSize = 2_048
+        /// The limit of spans in a batch.
+        public internal(set) var batchSize = 512
+
+        private var target: Endpoint?
+        private var fields = Fields()
+        /// The name of the process.
+        var serviceName = "chatterd"
+        private var attributes: [(key: String, value: String)] = []
+        /// Read only to refuse other ones.
+        var wireProtocol = WireProtocol.json
+        var samplerName = SamplerName.parentOrAll
+        var share = 1.0
+        var exporter = Exporter.otlp
+        var isDisabled = Truth.no
+
+        /// The collector; `nil` without tracing.
+        public var endpoint: Endpoint? {
+            guard isDisabled == .no, exporter == .otlp, samplerName != .none, var target else { return nil }
+            target.fields = fields
+            return target
+        }
+
+        /// The traces whose spans are recorded.
+        public var sampler: Sampler {
+            switch samplerName {
+            case .all: .always(.all)
+            case .none: .always(.none)
+            case .share: .always(.share(share))
+            case .parentOrAll: .byParent(else: .all)
+            case .parentOrNone: .byParent(else: .none)
+            case .parentOrShare: .byParent(else: .share(share))
+            }
+        }
+
+        /// The attributes of the process.
+        public var resource: [(key: String, value: String)] {
+            [("service.name", serviceName)] + attributes.filter { $0.key != "service.name" }
+        }
+    }
+}
+
+extension Configuration.Tracing {
+    /// Sets the collector to the URL of all its signals, which is followed by `/v1/traces`.
+    mutating func setBase(_ text: String) throws(SettingProblem) {
+        target = Endpoint(origin: try Self.origin(text), path: "/v1/traces")
+    }
+
+    /// Sets the collector to the URL of traces.
+    mutating func setURL(_ text: String) throws(SettingProblem) {
+        let origin = try Self.origin(text)
+        target = Endpoint(origin: origin.at(""), path: origin.basePath.isEmpty ? "/" : origin.basePath)
+    }
+
+    private static func origin(_ text: String) throws(SettingProblem) -> Origin {
+        do throws(HTTPClientError) {
+            return try Origin(parsing: text)
+        } catch {
+            throw SettingProblem("not a URL such as http://127.0.0.1:4318")
+        }
+    }
+
+    /// Sets the fields of requests to the collector: `name=value,name=value`, with values that are encoded as in URLs.
+    mutating func setFields(_ text: String) throws(SettingProblem) {
+        fields = Fields()
+        for (name, value) in try Self.pairs(text) {
+            guard let name = FieldName(name), let value = FieldValue(validating: value) else {
+                throw SettingProblem("one of its names or values cannot be a header field")
+            }
+            fields.add(name, value)
+        }
+    }
+
+    /// Sets the attributes of the process, in the form of `setFields`.
+    mutating func setAttributes(_ text: String) throws(SettingProblem) {
+        attributes = try Self.pairs(text)
+        guard attributes.count <= Self.maximumAttributes else {
+            throw SettingProblem("more than \(Self.maximumAttributes) attributes")
+        }
+    }
+
+    mutating func setShare(_ text: String) throws(SettingProblem) {
+        guard let share = Double(text), 0...1 ~= share else {
+            throw SettingProblem("\"\(SettingText.excerpt(text))\" is not a number from 0 to 1")
+        }
+        self.share = share
+    }
+
+    private static func pairs(_ text: String) throws(SettingProblem) -> [(key: String, value: String)] {
+        var pairs: [(key: String, value: String)] = []
+        for element in SettingText.list(text) {
+            let parts = element.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, !parts[0].isEmpty else {
+                throw SettingProblem("not a list such as name=value,name=value")
+            }
+            pairs.append((String(parts[0]), String(parts[1]).percentDecoded))
+        }
+        return pairs
+    }
+
+    /// Checks values that depend on each other.
+    func complete(_ reader: inout SettingReader) {
+        guard batchSize > queueSize else { return }
+        reader.report(
+            "\(Setting.spanBatch.name) is \(batchSize), more than \(Setting.spanQueue.name), which is \(queueSize)")
+    }
+}

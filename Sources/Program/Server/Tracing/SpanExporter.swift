@@ -1,0 +1,162 @@
+import ChatterdBasics
+import ChatterdConfiguration
+import ChatterdHTTP
+import ChatterdHTTPClient
+import ChatterdJSONLog
+import ChatterdSockets
+import ChatterdTracing
+
+/// Sends spans to a collector, in batches (OTLP over HTTP, with JSON). Safe on any thread.
+///
+/// Spans wait in memory up to a limit. Without a collector they are dropped and counted; requests never wait.
+final class SpanExporter: Sendable {
+    /// The number of attempts to send a batch.
+    static let attempts = 5
+    /// The limit of a collector's answer, in bytes.
+    private static let maximumAnswer = 64 << 10
+    /// The usual size of a span, in bytes.
+    private static let usualSize = 512
+    /// The time that the stop of the process waits for the last batches.
+    private static let stopLimit = Duration.seconds(2)
+
+    /// Spans that wait, and what has happened to the others.
+    private struct State {
+        var waiting: [TraceSpan] = []
+        var sent = 0
+        var dropped = 0
+    }
+
+    /// The part that is confined to the shard.
+    private final class Schedule {
+        var timer: DeadlineTimer?
+        var round: Task<Void, Never>?
+        var isEnding = false
+        /// Whether the last batch was not sent.
+        var hasFailed = false
+    }
+
+    private let settings: Configuration.Tracing
+    private let endpoint: Configuration.Tracing.Endpoint
+    private let document: SpanDocument
+    private let shard: Shard
+    private let client: Confined<HTTPClient>
+    private let log: Log
+    private let state = Lock(State())
+    private let schedule: Confined<Schedule>
+
+    init(
+        _ settings: Configuration.Tracing, to endpoint: Configuration.Tracing.Endpoint, on shard: Shard, log: Log
+    ) {
+        self.settings = settings
+        self.endpoint = endpoint
+        self.shard = shard
+        self.log = log
+        document = SpanDocument(resource: settings.resource, version: Version.current)
+        var limits = HTTPClientLimits()
+        // The operator has named the collector, and no client can.
+        limits.allowsPrivate = true
+        client = Confined(HTTPClient(shard: shard, limits: limits), to: shard)
+        schedule = Confined(Schedule(), to: shard)
+    }
+
+    /// How many spans the collector has, and how many were dropped.
+    var figures: (sent: Int, dropped: Int) { state.withLock { ($0.sent, $0.dropped) } }
+
+    /// Adds spans, which are sent soon. Those that exceed the limit are dropped.
+    func add(_ spans: [TraceSpan]) {
+        let isBatch = state.withLock { state in
+            let room = settings.queueSize - state.waiting.count
+            state.waiting += spans.prefix(max(0, room))
+            state.dropped += max(0, spans.count - max(0, room))
+            return state.waiting.count >= settings.batchSize
+        }
+        if isBatch { shard.run { [self] in sendAll() } }
+    }
+
+    /// Begins to send. Call it on the shard.
+    func start() {
+        schedule.value.timer = DeadlineTimer(on: shard) { [unowned self] in
+            schedule.value.timer?.set(after: settings.delay)
+            sendAll()
+        }
+        schedule.value.timer?.set(after: settings.delay)
+    }
+
+    /// Sends what waits, for a short time, and stops. Call it on the shard.
+    func end() async {
+        let schedule = schedule.value
+        schedule.timer = nil
+        schedule.isEnding = true
+        // A round that waits for its next attempt gives up.
+        schedule.round?.cancel()
+        await schedule.round?.value
+        try? await shard.withTimeout(Self.stopLimit) { [self] in await sendBatches() }
+    }
+
+    private func sendAll() {
+        let schedule = schedule.value
+        guard schedule.round == nil, !schedule.isEnding, state.withLock({ !$0.waiting.isEmpty }) else { return }
+        schedule.round = Task(executorPreference: shard) { [self] in
+            await sendBatches()
+            self.schedule.value.round = nil
+        }
+    }
+
+    private func sendBatches() async {
+        while !Task.isCancelled {
+            let batch = state.withLock { state in
+                let batch = Array(state.waiting.prefix(settings.batchSize))
+                state.waiting.removeFirst(batch.count)
+                return batch
+            }
+            guard !batch.isEmpty else { return }
+            let problem = await send(batch)
+            state.withLock { state in
+                if problem == nil { state.sent += batch.count } else { state.dropped += batch.count }
+            }
+            report(problem)
+        }
+    }
+
+    /// Sends a batch, again if the collector says so or does not answer.
+    ///
+    /// - Returns: why the collector does not have it.
+    private func send(_ batch: [TraceSpan]) async -> String? {
+        let body = await LongWork.run(on: batch.count * Self.usualSize) { [document] in document.json(batch) }
+        var fields = endpoint.fields
+        fields.set(.contentType, "application/json")
+        var backoff = Backoff(first: .seconds(1), longest: .seconds(8))
+        var problem = ""
+        for attempt in 1...Self.attempts {
+            let outcome = await CollectedExchange.run(
+                OutgoingRequest(.post, endpoint.path, fields: fields, body: body.array), to: endpoint.origin,
+                client: client.value, on: shard, upTo: Self.maximumAnswer, within: settings.timeout)
+            switch outcome {
+            case .success(let response):
+                let status = response.head.status.code
+                if 200..<300 ~= status { return nil }
+                problem = "the collector has answered with status \(status)"
+                // Those that OTLP calls retryable.
+                guard [429, 502, 503, 504].contains(status) else { return problem }
+            case .failure(.timedOut): problem = "the collector has not answered in time"
+            case .failure(.tooLarge): return nil
+            case .failure(.failed(let error)): problem = error.message
+            }
+            guard attempt < Self.attempts, !schedule.value.isEnding else { break }
+            try? await Task.sleep(for: backoff.next())
+        }
+        return problem
+    }
+
+    /// Logs the first batch that was not sent, and the first one that was sent after it.
+    private func report(_ problem: String?) {
+        let schedule = schedule.value
+        guard schedule.hasFailed != (problem != nil) else { return }
+        schedule.hasFailed = problem != nil
+        if let problem {
+            log.event(.warning, "traces not sent", .error(problem))
+        } else {
+            log.event(.info, "traces sent again")
+        }
+    }
+}

@@ -1,0 +1,261 @@
+import ChatterdConfiguration
+import ChatterdTestSupport
+import Foundation
+import Testing
+
+@testable import ChatterdServerTestSupport
+
+/// The spans that a collector gets, and the fields that model servers get.
+@Suite(.timeLimit(.minutes(30))) struct TraceTests {
+    private static let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    private static let parent = "00f067aa0ba902b7"
+    private static let fields = [("traceparent", "00-\(trace)-\(parent)-01"), ("tracestate", "rojo=1, congo=2")]
+
+    /// A collector that keeps what it gets.
+    private struct Collector {
+        let server: ScriptedUpstream
+
+        init(_ steps: [UpstreamStep]...) throws {
+            server = try ScriptedUpstream { request in
+                steps.isEmpty ? .plain(200, "{}") : steps[min(request.number, steps.count - 1)]
+            }
+        }
+
+        func settings(_ more: [Setting: String] = [:]) -> [Setting: String] {
+            [.collector: server.url, .spanDelay: "10"].merging(more) { $1 }
+        }
+
+        /// All spans so far.
+        var spans: [Span] {
+            server.requests.flatMap { request -> [Span] in
+                let resources = request.json["resourceSpans"] as? [[String: Any]] ?? []
+                let scopes = resources.flatMap { $0["scopeSpans"] as? [[String: Any]] ?? [] }
+                return scopes.flatMap { $0["spans"] as? [[String: Any]] ?? [] }.map(Span.init)
+            }
+        }
+
+        /// Waits for spans with these names, and returns all.
+        func spans(with names: String...) throws -> [Span] {
+            try eventually("the collector has \(names)") {
+                let spans = spans
+                return names.allSatisfy { name in spans.contains { $0.name == name } } ? spans : nil
+            }
+        }
+    }
+
+    private struct Span {
+        let trace, id, name: String
+        let parent: String?
+        let kind: Int
+        let start, end: UInt64
+        let attributes: [String: String]
+        let links: [String]
+        let events: [String]
+        let isFailed: Bool
+
+        init(_ json: [String: Any]) {
+            trace = json["traceId"] as? String ?? ""
+            id = json["spanId"] as? String ?? ""
+            name = json["name"] as? String ?? ""
+            parent = json["parentSpanId"] as? String
+            kind = json["kind"] as? Int ?? 0
+            start = UInt64(json["startTimeUnixNano"] as? String ?? "") ?? 0
+            end = UInt64(json["endTimeUnixNano"] as? String ?? "") ?? 0
+            var attributes: [String: String] = [:]
+            for attribute in json["attributes"] as? [[String: Any]] ?? [] {
+                let value = attribute["value"] as? [String: String]
+                attributes[attribute["key"] as? String ?? ""] = value?.values.first
+            }
+            self.attributes = attributes
+            links = (json["links"] as? [[String: Any]] ?? []).map { "\($0["traceId"] ?? "")-\($0["spanId"] ?? "")" }
+            events = (json["events"] as? [[String: Any]] ?? []).compactMap { $0["name"] as? String }
+            isFailed = (json["status"] as? [String: Any])?["code"] as? Int == 2
+        }
+    }
+
+    @Test func promptIsATreeOfSpansInTheTraceOfItsRequest() async throws {
+        let collector = try Collector()
+        let first = try ScriptedUpstream(.error(500, "broken"))
+        let second = try ScriptedUpstream.answering(["secret", " answer"])
+        let list = severalServers(UpstreamOfList("one", first), UpstreamOfList("two", second))
+        try await onStage(environment: collector.settings(list)) { stage in
+            let answer = try stage.ask("app", "secret prompt", fields: Self.fields)
+            #expect(Transcript(answer).outcome == .done)
+            let spans = try collector.spans(with: "POST /llmchat", "reply")
+            #expect(spans.allSatisfy { $0.trace == Self.trace })
+            #expect(Set(spans.map(\.id)).count == spans.count)
+            let request = try #require(spans.first { $0.name == "POST /llmchat" })
+            #expect(request.parent == Self.parent && request.kind == 2 && !request.isFailed)
+            #expect(request.attributes["http.response.status_code"] == "200")
+            #expect(request.attributes["chatterd.request.id"] == answer["X-Request-ID"])
+            let reply = try #require(spans.first { $0.name == "reply" })
+            #expect(reply.parent == request.id && reply.attributes["chatterd.reply.state"] == "complete")
+            #expect(reply.attributes["chatterd.reply.attempts"] == "2")
+            let stages = spans.filter { $0.parent == reply.id }
+            #expect(stages.map(\.name) == ["admission", "turn.wait", "chat tiny", "chat tiny", "store.close"])
+            for stage in stages { #expect(reply.start <= stage.start && stage.start <= stage.end) }
+            let requests = stages.filter { $0.name == "chat tiny" }
+            #expect(requests.map { $0.attributes["chatterd.upstream"] } == ["one", "two"])
+            #expect(requests.map(\.isFailed) == [true, false] && requests.map(\.kind) == [3, 3])
+            #expect(requests[0].attributes["error.type"] == "upstream_error" && requests[0].events.isEmpty)
+            #expect(requests[1].events == ["first_token"])
+            #expect(requests[1].attributes["gen_ai.usage.input_tokens"] == "18")
+            #expect(requests[1].attributes["gen_ai.usage.output_tokens"] == "13")
+            // Each model server gets the span of its own request, and the state unchanged.
+            for (server, span) in zip([first, second], requests) {
+                #expect(server.requests.map { $0["traceparent"] } == ["00-\(Self.trace)-\(span.id)-01"])
+                #expect(server.requests.map { $0["tracestate"] } == ["rojo=1,congo=2"])
+            }
+            #expect(!collector.server.requests.contains { $0.text.contains("secret") })
+            #expect(collector.server.requests.allSatisfy { $0.path == "/v1/traces" })
+        }
+    }
+
+    @Test func requestsAtDoorsAndOtherAnswersHaveTraces() async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            let body = #"{"model":"tiny","messages":[{"role":"user","content":"x"}]}"#
+            let door = try RawClient.post(port: stage.port, "/v1/chat/completions", json: body, fields: Self.fields)
+            #expect(door.status == 200)
+            let first = try stage.ask("app", "x")
+            let location = try #require(first["Location"])
+            let again = try RawClient.post(port: stage.port, "\(location)/regenerate", json: "{}")
+            #expect(Transcript(again).outcome == .done)
+            _ = try collector.spans(
+                with: "POST /v1/chat/completions", "POST /llmchat", "POST /replies/:id/regenerate")
+            let spans = try eventually("there are three replies") {
+                let spans = collector.spans
+                return spans.filter { $0.name == "reply" }.count == 3 ? spans : nil
+            }
+            // A request without a trace begins one, and each of another answer has its own.
+            let traces = spans.filter { $0.kind == 2 }.map(\.trace)
+            #expect(Set(traces).count == 3 && traces.contains(Self.trace))
+            for reply in spans where reply.name == "reply" {
+                #expect(spans.contains { $0.kind == 2 && $0.id == reply.parent && $0.trace == reply.trace })
+            }
+            let sent = upstream.requests.compactMap { $0["traceparent"].map { String($0.dropFirst(3).prefix(32)) } }
+            #expect(sent == spans.filter { $0.name == "reply" }.map(\.trace))
+        }
+    }
+
+    @Test func requestThatIsNotSampledIsSentOnWithoutSpans() async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            let quiet = [("traceparent", "00-\(Self.trace)-\(Self.parent)-00")]
+            #expect(try stage.ask("app", "x", fields: quiet).status == 200)
+            #expect(try stage.ask("app", "x").status == 200)
+            let spans = try collector.spans(with: "POST /llmchat", "reply")
+            #expect(spans.allSatisfy { $0.trace != Self.trace })
+            let sent = try #require(upstream.requests.first?["traceparent"])
+            #expect(sent.hasPrefix("00-\(Self.trace)-") && sent.hasSuffix("-00") && !sent.contains(Self.parent))
+        }
+    }
+
+    @Test func refusedPromptIsAFailedSpan() async throws {
+        let collector = try Collector()
+        try await onStage(environment: collector.settings()) { stage in
+            let answer = try stage.ask("app", "x", adding: #","parent":"nonsense""#, fields: Self.fields)
+            #expect(answer.status == 422)
+            let spans = try collector.spans(with: "POST /llmchat")
+            #expect(spans.map(\.name) == ["POST /llmchat"] && spans[0].isFailed)
+            #expect(spans[0].attributes["error.type"] == "invalid_request")
+        }
+    }
+
+    @Test func adoptedReplyLinksToTheTraceOfItsPrompt() async throws {
+        let collector = try Collector()
+        let gate = Gate()
+        let upstream = try ScriptedUpstream { request in
+            request.number == 0
+                ? [
+                    .streamHead, .chunk(ModelLine.token("Hello")), .wait(for: gate), .chunk(ModelLine.done()),
+                    .endChunks,
+                ] : .answer(["again"])
+        }
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            let other = try stage.startAnother()
+            defer { #expect(throws: Never.self) { try other.stop() } }
+            let client = try RawClient(port: stage.port)
+            let body = chatBody("app", "x").dropLast() + #","on_interrupt":"regenerate"}"#
+            client.post("/llmchat", json: String(body), fields: Self.fields)
+            #expect(try client.readHead().status == 200)
+            #expect(try client.nextDataEvent().text == "Hello")
+            try stage.cluster.query(
+                "UPDATE chatts SET holder = '00000000-0000-0000-0000-000000000000' WHERE state = 'streaming'",
+                database: stage.database)
+            gate.open()
+            _ = client.readEvents()
+            let spans = try eventually("both processes have sent their reply") {
+                let spans = collector.spans
+                let names = spans.map(\.name)
+                return names.filter { $0 == "reply" }.count == 2 && names.contains("POST /llmchat") ? spans : nil
+            }
+            let request = try #require(spans.first { $0.name == "POST /llmchat" })
+            let replies = spans.filter { $0.name == "reply" }
+            let adopted = try #require(replies.first { $0.trace != Self.trace })
+            #expect(adopted.parent == nil && adopted.links == ["\(Self.trace)-\(request.id)"])
+            #expect(adopted.attributes["chatterd.reply.state"] == "complete")
+            let left = try #require(replies.first { $0.trace == Self.trace })
+            #expect(left.attributes["chatterd.reply.state"] == "fenced" && left.isFailed && left.links.isEmpty)
+        }
+    }
+
+    @Test func collectorThatFailsHoldsUpNoRequestAndItsSpansAreCounted() async throws {
+        let collector = try Collector(.plain(400, "no"))
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        let settings = collector.settings([
+            .metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16", .spanDelay: "60000",
+        ])
+        try await onStage(upstream: upstream.url, environment: settings) { stage in
+            for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
+            try eventually(
+                "spans are dropped",
+                isTrue: {
+                    let page = try stage.metrics()
+                    // Six spans a prompt; those that still wait are not counted.
+                    let dropped = page[#"chatterd_trace_spans_total{outcome="dropped"}"#] ?? 0
+                    return dropped >= 100 && page[#"chatterd_trace_spans_total{outcome="sent"}"#] == 0
+                })
+        }
+    }
+
+    @Test func batchIsSentAgainWhenTheCollectorSaysSo() async throws {
+        let collector = try Collector(.plain(503, "later"), .plain(200, "{}"))
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        try await onStage(
+            upstream: upstream.url, environment: collector.settings([.metricsListen: "127.0.0.1:0"])
+        ) { stage in
+            #expect(try stage.ask("app", "x").status == 200)
+            try eventually(
+                "all spans are sent",
+                isTrue: {
+                    let page = try stage.metrics()
+                    return page[#"chatterd_trace_spans_total{outcome="sent"}"#] == 6
+                })
+            #expect(try stage.metrics()[#"chatterd_trace_spans_total{outcome="dropped"}"#] == 0)
+        }
+    }
+
+    @Test func stopSendsTheSpansThatWait() async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        let stage = try Stage(upstream: upstream.url, environment: collector.settings([.spanDelay: "60000"]))
+        try await onThread {
+            #expect(try stage.ask("app", "x").status == 200)
+            try stage.stop()
+        }
+        #expect(collector.spans.count == 6)
+    }
+
+    @Test func withoutACollectorNothingIsTraced() async throws {
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        try await onStage(upstream: upstream.url) { stage in
+            #expect(try stage.ask("app", "x", fields: Self.fields).status == 200)
+            #expect(upstream.requests.allSatisfy { $0["traceparent"] == nil })
+            let kept = "SELECT count(*) FROM chatts WHERE options LIKE '%chatterd_trace%'"
+            #expect(try stage.cluster.query(kept, database: stage.database) == "0")
+        }
+    }
+}

@@ -7,6 +7,6 @@ set -euo pipefail
 
 PROMETHEUS=$(unpacked prometheus)
 export PROMETHEUS
-[ $# -gt 0 ] || set -- monitoring.test_documents monitoring.test_scrapes
+[ $# -gt 0 ] || set -- monitoring.test_documents monitoring.test_scrapes monitoring.test_alerts
 cd Tests/System
 exec python3 -B -m unittest "$@"

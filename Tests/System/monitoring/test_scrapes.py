@@ -37,8 +37,8 @@ class ScrapeTests(ServerTestCase):
         cls.server = Server(directory, CHATTERD_METRICS_LISTEN="127.0.0.1:0", CHATTERD_UPSTREAMS=json.dumps(upstreams))
         cls.addClassCleanup(cls.server.stop)
         cls.url = cls.server.url
-        target = re.search(r"^metrics at http://(\S+)/metrics", cls.server.log(), re.MULTILINE).group(1)
-        cls.prometheus = PrometheusServer(directory, os.environ["PROMETHEUS"], target)
+        target = cls.server.expect(r"^metrics at http://(\S+)/metrics").group(1)
+        cls.prometheus = PrometheusServer(directory, os.environ["PROMETHEUS"], [target])
         cls.addClassCleanup(cls.prometheus.stop)
         test = cls()
         for number in (1, 2):  # a rate needs two scrapes with different counts

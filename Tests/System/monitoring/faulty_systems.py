@@ -99,7 +99,7 @@ def no_connection(laboratory: Laboratory) -> System:
     yield {}
     laboratory.postgres.execute(f"ALTER DATABASE {name} CONNECTION LIMIT 0")
     laboratory.terminate_sessions(name)
-    yield {"All connections are in use": [("StoreErrors", of(server, sqlstate="53300")), ("StoreStarved", of(server))]}
+    yield {"All connections are in use": [("ChatterdNotWritable", of(server)), ("StoreStarved", of(server))]}
 
 
 def wrong_password(laboratory: Laboratory) -> System:
@@ -112,17 +112,17 @@ def wrong_password(laboratory: Laboratory) -> System:
     yield {}
     laboratory.postgres.execute("ALTER ROLE guarded PASSWORD 'other'")
     laboratory.terminate_sessions(name)
-    yield {"The password of the database is wrong": [("StoreErrors", of(server, sqlstate="28P01")), ("StoreStarved", of(server))]}
+    yield {"The password of the database is wrong": [("ChatterdNotWritable", of(server)), ("StoreStarved", of(server))]}
 
 
 def foreign_tables(laboratory: Laboratory) -> System:
     name = laboratory.database()
-    server = laboratory.server("foreign-tables", laboratory.postgres.conninfo(name))
+    laboratory.postgres.execute(f"CREATE ROLE stranger LOGIN IN ROLE {OWNER}")
+    server = laboratory.server("foreign-tables", laboratory.postgres.conninfo(name, "stranger"))
     yield {}
     laboratory.load(server)
     yield {}
-    laboratory.postgres.execute("CREATE ROLE stranger LOGIN")
-    laboratory.postgres.execute("ALTER TABLE chatts OWNER TO stranger", name)
+    laboratory.postgres.execute(f"REVOKE {OWNER} FROM stranger")
     yield {"The tables belong to another role": [("StoreErrors", of(server, sqlstate="42501"))]}
 
 
@@ -251,7 +251,7 @@ def small_process(laboratory: Laboratory) -> System:
     yield {
         "The certificate of HTTPS ends within 14 days": [("CertificateExpires", of(server))],
         "The limit of open files is low": [("LimitNear", of(server, limit="open_files"))],
-        "Requests need more memory than the budget has": [("MemoryRefusals", of(server)), ("LimitNear", of(server, limit="memory"))],
+        "Requests need more memory than the budget has": [("MemoryRefusals", of(server))],
     }
 
 

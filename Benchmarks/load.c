@@ -5,7 +5,7 @@
 //   -k number of appIDs: request number n has the appID n modulo k, so with one connection each pass over them finds two messages more
 //   -e messages that the model must get, in the first pass; 0 for any number  -t seconds after which running requests have failed
 //   -o appID: all requests have this one, and the texts of -a and -k are names of conversations
-//   -i  a line {"now":tokens,"delay_p99_us":…} each second, with the delay of its tokens
+//   -i seconds after which there is a line {"now":tokens,"delay_p99_us":…}, with the delay of the tokens since the last one
 //   -H field: a further one of each request; %u in it is the number of the request
 //   -w  a line {"up":tokens} when all connections stream, {"down":tokens} when the first answer is complete
 #define _GNU_SOURCE
@@ -60,8 +60,8 @@ static int port = 0, connections = 1, poller;
 static const dialect *spoken = dialects;
 static const char *model = "t20r0b1", *prefix = "load-", *owner = NULL, *further = "";
 static unsigned requests = 1, appids, tokens_expected, messages_expected = 1, least_messages = UINT32_MAX, most_messages;
-static double seconds = 1e9, ramp = 0, timeout = 60;
-static bool windowed, periodic;
+static double seconds = 1e9, ramp = 0, timeout = 60, period;
+static bool windowed;
 
 static connection *all;
 static unsigned started, ended, failed, streaming;
@@ -274,7 +274,7 @@ static void print_text(const char *text) {
 }
 
 int main(int argc, char **argv) {
-    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:k:o:H:d:r:e:t:iw")) != -1;) switch (option) {
+    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:k:o:H:d:r:e:t:i:w")) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
         case 'u':
             for (spoken = dialects; strcmp(spoken->path, optarg);) {
@@ -288,7 +288,7 @@ int main(int argc, char **argv) {
         case 'k': appids = (unsigned)atoi(optarg); break;
         case 'o': owner = optarg; break;
         case 'H': further = optarg; break;
-        case 'i': periodic = true; break;
+        case 'i': period = atof(optarg); break;
         case 'd': seconds = atof(optarg); break;
         case 'r': ramp = atof(optarg); break;
         case 'e': messages_expected = (unsigned)atoi(optarg); break;
@@ -316,7 +316,7 @@ int main(int argc, char **argv) {
             begin(&all[begun]);
         }
         if (now > timeout) break;
-        if (periodic && now - reported >= 1) {
+        if (period > 0 && now - reported >= period) {
             reported = now;
             printf("{\"now\":%lu,\"delay_p99_us\":%lu}\n", tokens, delay_us(0.99, reported_delays, reported_count)), fflush(stdout);
             memcpy(reported_delays, delays, sizeof delays);

@@ -1,4 +1,4 @@
-"""What a scrape of the metrics costs beside many slow streams: windows with and without scrapes, in pairs. Part of bench.py."""
+"""What a scrape of the metrics costs beside many slow streams: windows with and without scrapes in turn. Part of bench.py."""
 
 from __future__ import annotations
 
@@ -11,9 +11,11 @@ import time
 import urllib.request
 from typing import Any, Callable, Iterator
 
-STREAMS, RATE, RAMP, TOKENS = 9500, 2, 60, 420
-PAIRS, SECONDS, SCRAPES = 9, 5, 20
-"""The pairs of windows, the seconds of a window, and the scrapes in one."""
+STREAMS, RATE, RAMP, TOKENS = 9500, 2, 60, 460
+SECONDS, SCRAPES = 5, {"none": 0, "one": 1, "many": 20}
+"""The length of a window, and the scrapes in each kind: one costs too little to be seen in the CPU time, and twenty are too many for the delay."""
+ROUNDS = 9
+"""The windows of each kind."""
 TITLE = f"scrape: {STREAMS:,} streams at {RATE} tokens/s"
 MODEL = f"t{TOKENS}r{RATE}b1"
 
@@ -33,41 +35,42 @@ def run(bench: Any, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 class Windows:
-    """The windows, which begin and end with the lines that `load` prints each second."""
+    """The windows, each of which begins and ends with a line of `load`."""
 
     def __init__(self, cpu: Callable[[], float], page: str) -> None:
-        self.cpu_ms: list[float] = []
-        """Of a scrape, by the difference of each pair."""
-        self.p99: dict[bool, list[float]] = {False: [], True: []}
-        """Milliseconds of delay with and without scrapes: the median of the seconds of each window."""
+        self.cpu: dict[str, list[float]] = {kind: [] for kind in SCRAPES}
+        """CPU seconds of a second."""
+        self.p99: dict[str, list[float]] = {kind: [] for kind in SCRAPES}
+        """Milliseconds of delay."""
         self.scrape_ms: list[float] = []
         self.size = 0
         self._cpu, self._page = cpu, page
 
-    def measure(self, seconds: Iterator[dict[str, int]]) -> None:
-        """Measures all pairs. Every other one is reversed."""
-        for number in range(PAIRS):
-            used = {has_scrapes: self._window(seconds, has_scrapes) for has_scrapes in (number % 2 == 1, number % 2 == 0)}
-            self.cpu_ms.append((used[True] - used[False]) * SECONDS / SCRAPES * 1000)
+    @property
+    def cpu_ms(self) -> list[float]:
+        """The CPU time of a scrape, by the difference of two windows of each round."""
+        seconds = SECONDS * 1000 / SCRAPES["many"]
+        return [(many - none) * seconds for many, none in zip(self.cpu["many"], self.cpu["none"])]
 
-    def _window(self, seconds: Iterator[dict[str, int]], has_scrapes: bool) -> float:
-        """The CPU seconds of a second of the window."""
-        scraper = threading.Thread(target=self._scrape)
-        next(seconds)
-        begun, before = time.monotonic(), self._cpu()
-        if has_scrapes:
-            scraper.start()
-        delays = [next(seconds)["delay_p99_us"] for _ in range(SECONDS)]
-        if has_scrapes:
-            scraper.join()
-        used, passed = self._cpu() - before, time.monotonic() - begun
-        self.p99[has_scrapes].append(statistics.median(delays) / 1000)
-        return used / passed
+    def measure(self, lines: Iterator[dict[str, int]]) -> None:
+        """Measures all windows. Each round begins with another kind."""
+        kinds = list(SCRAPES)
+        next(lines)
+        for number in range(ROUNDS):
+            for kind in kinds[number % 3:] + kinds[:number % 3]:
+                begun, before = time.monotonic(), self._cpu()
+                scraper = threading.Thread(target=self._scrape, args=(SCRAPES[kind],))
+                scraper.start()
+                delay = next(lines)["delay_p99_us"]
+                scraper.join()
+                self.cpu[kind].append((self._cpu() - before) / (time.monotonic() - begun))
+                self.p99[kind].append(delay / 1000)
 
-    def _scrape(self) -> None:
+    def _scrape(self, count: int) -> None:
         begun = time.monotonic()
-        for number in range(SCRAPES):
-            time.sleep(max(0, begun + number * SECONDS / SCRAPES - time.monotonic()))
+        for number in range(count):
+            # The only one is in the middle.
+            time.sleep(max(0, begun + (number + 0.5) * SECONDS / count - time.monotonic()))
             asked = time.monotonic()
             with urllib.request.urlopen(self._page, timeout=30) as response:
                 self.size = len(response.read())
@@ -77,14 +80,12 @@ class Windows:
 def measure(bench: Any, server: Any, prefix: str, page: str) -> dict[str, Any]:
     """The result of the streams."""
     command = [f"{bench.options.programs}/load", "-p", str(server.port), "-m", MODEL, "-a", prefix, "-c", str(STREAMS), "-n", str(STREAMS),
-               "-r", str(RAMP), "-t", "900", "-i", "-w"]
+               "-r", str(RAMP), "-t", "900", "-i", str(SECONDS), "-w"]
     process = bench.start(command, stdout=subprocess.PIPE, text=True)
     windows = Windows(lambda: bench.cpu(server.pid), page)
     try:
         lines = map(json.loads, process.stdout)
         is_up = any("up" in line for line in lines)
-        for _ in range(5):
-            next(lines)
         windows.measure(lines)
         rest = list(lines)
     finally:
@@ -96,17 +97,18 @@ def measure(bench: Any, server: Any, prefix: str, page: str) -> dict[str, Any]:
 
 
 def table(results: dict[str, list[dict[str, Any]]], interval: Callable[[list[float]], tuple[float, float]]) -> list[list[str]]:
-    """The rows by build: medians of all pairs, with the interval of 95 %."""
+    """The rows by build: medians of all windows, with the interval of 95 %."""
     def cell(values: list[float]) -> str:
         low, high = interval(values)
-        return f"{statistics.median(values):.2f} ({low:.2f}–{high:.2f})"
+        return f"{statistics.median(values):.1f} ({low:.1f}–{high:.1f})"
 
-    rows = [[TITLE, "CPU ms a scrape", "its time, ms", "page, KiB", "delay p99 ms without", "with", "difference", "errors", "stored"], ["---"] * 9]
+    differences = [f"with {SCRAPES[kind]} scrape{'s' * (SCRAPES[kind] > 1)}, more" for kind in ("one", "many")]
+    rows = [[TITLE, "CPU ms a scrape", "its time, ms", "KiB", f"delay p99 ms in {SECONDS} s", *differences, "errors", "stored"], ["---"] * 9]
     for name, runs in results.items():
         every = [run["windows"] for run in runs]
-        without, with_scrapes = ([value for one in every for value in one.p99[kind]] for kind in (False, True))
+        p99 = {kind: [value for one in every for value in one.p99[kind]] for kind in SCRAPES}
         rows.append([
             name, cell([value for one in every for value in one.cpu_ms]), cell([value for one in every for value in one.scrape_ms]),
-            f"{every[-1].size / 1024:.0f}", cell(without), cell(with_scrapes), cell([b - a for a, b in zip(without, with_scrapes)]),
+            f"{every[-1].size / 1024:.0f}", cell(p99["none"]), *(cell([b - a for a, b in zip(p99["none"], p99[kind])]) for kind in ("one", "many")),
             str(sum(run["errors"] for run in runs)), " ".join(sorted({run["stored"] for run in runs}))])
     return rows

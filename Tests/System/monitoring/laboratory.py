@@ -22,9 +22,14 @@ Chat = Callable[[ModelExchange], Awaitable[None]]
 
 
 def shortened_rules() -> str:
-    """The rules for alerts with seconds in place of minutes. Only the times of `for`, of ranges and of offsets change."""
+    """The rules for alerts with three seconds in place of a minute, and a minute in place of an hour. Only `for`, ranges and offsets change.
+
+    A range of ten minutes is then longer than any pause of a process, so an alert about one event is not missed.
+    """
+    milliseconds = {"s": 50, "m": 3000, "h": 60_000}
+
     def shorten(match: re.Match[str]) -> str:
-        return f"{match[1]}{int(match[2]) * {'s': 1000, 'm': 60_000, 'h': 3_600_000}[match[3]] // 60}ms"
+        return f"{match[1]}{int(match[2]) * milliseconds[match[3]]}ms"
 
     return re.sub(r"(for: |\[|offset )(\d+)([smh])\b", shorten, documents.ALERTS.read_text(encoding="utf-8"))
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # monitoring.sh [TEST…]
 # The rules for alerts, the dashboard and the example of a configuration, with Debian's Prometheus and promtool: each alert fires for a
-# planted fault alone, and a real Prometheus scrapes a chatterd and evaluates each query. CHATTERD names the program.
+# planted fault, in promtool and in processes under load, and a real Prometheus scrapes a chatterd and evaluates each query. CHATTERD names the program.
 set -euo pipefail
 . "$(dirname "$0")/../../../script/lib.sh"
 

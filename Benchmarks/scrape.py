@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import socket
 import statistics
@@ -53,11 +54,11 @@ class Windows:
         return [(many - none) * seconds for many, none in zip(self.cpu["many"], self.cpu["none"])]
 
     def measure(self, lines: Iterator[dict[str, int]]) -> None:
-        """Measures all windows. Each round begins with another kind."""
-        kinds = list(SCRAPES)
+        """Measures all windows, in another order in each round."""
+        orders = itertools.cycle(itertools.permutations(SCRAPES))
         next(lines)
-        for number in range(ROUNDS):
-            for kind in kinds[number % 3:] + kinds[:number % 3]:
+        for order in itertools.islice(orders, ROUNDS):
+            for kind in order:
                 begun, before = time.monotonic(), self._cpu()
                 scraper = threading.Thread(target=self._scrape, args=(SCRAPES[kind],))
                 scraper.start()

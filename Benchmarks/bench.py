@@ -7,7 +7,7 @@ import subprocess, sys, tempfile, time
 from dataclasses import dataclass, field
 
 sys.dont_write_bytecode = True
-import counts, doors, histories, journal, parked, prompts, readers  # noqa: E402
+import counts, doors, histories, journal, parked, prompts, readers, scrape  # noqa: E402
 
 SERVERS = ("chatterd", "nginx")
 OURS = ("chatterd", "before")  # "before" is another build of chatterd, see --before
@@ -39,6 +39,7 @@ def works(quick, sizes=histories.SIZES):
         Work("doors", "front doors", "request", servers=("chatterd",)),
         Work("prompts", "prompts", "request", servers=("chatterd",)),
         Work("parked", "parked readers", "reader", servers=("chatterd",)),
+        Work("scrape", scrape.TITLE, "scrape", servers=("chatterd",)),
         Work("journal", journal.TITLE, "token", f"t{journal.TOKENS}r10b1", servers=("chatterd",)),
     ] + [
         Work(name, title, "request", histories.MODEL, servers=("chatterd",))
@@ -345,6 +346,8 @@ class Bench:
             yield from prompts.run(self, self.options.quick, name, counting)
         elif work.name == "parked":
             yield from parked.run(self, name)
+        elif work.name == "scrape":
+            yield from scrape.run(self, name)
         elif work.name == "journal":
             yield from journal.run(self, work, name, self.options.seconds or (40 if self.options.quick else 120))
         elif work.name in histories.NAMES:
@@ -455,7 +458,7 @@ def interval(values):
     return values[k], values[n - 1 - k]
 
 
-APART = ("readers", "doors", "prompts", "parked", "journal")  # the works with tables of their own
+APART = ("readers", "doors", "prompts", "parked", "scrape", "journal")  # the works with tables of their own
 FIGURES = {
     "cpu_us": "CPU µs", "postgres_us": "PostgreSQL µs", "wal": "WAL bytes a byte of text", "for_vacuum": "rows for vacuum",
     "allocations": "allocations", "calls": "system calls", "kib": "KiB each", **journal.FIGURES}
@@ -506,7 +509,8 @@ def main():
     chosen, names = works(options.quick, sizes), options.only.split(",") if options.only else []
     if unknown := set(names) - {work.name for work in chosen}:
         parser.error(f"no such work: {', '.join(unknown)} (there are {', '.join(dict.fromkeys(w.name for w in chosen))})")
-    chosen = [work for work in chosen if not names or work.name in names]
+    # The work scrape needs 20,000 descriptors and four minutes.
+    chosen = [work for work in chosen if work.name in names or (not names and work.name != "scrape")]
     rounds = options.rounds or (7 if options.before else 1 if options.quick else 2)
     if options.before:
         for work in chosen:
@@ -540,6 +544,7 @@ def main():
             rows = {title: rows for (title, name), rows in results.items() if title in module.TITLES and name == "chatterd"}
             for text in filter(None, map(markdown, module.tables(rows))):
                 print(f"{text}\n")
+        print(markdown(scrape.table({name: rows for (title, name), rows in results.items() if title == scrape.TITLE}, interval)))
         print(markdown(journal.table({name: rows for (title, name), rows in results.items() if title == journal.TITLE})))
         print(markdown(readers.table({title: rows for (title, name), rows in results.items() if "unlike" in rows[0] and name == "chatterd"})))
     worse = []

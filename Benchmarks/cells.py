@@ -166,7 +166,7 @@ def measure(cells: list[Cell], works: list[Work], seconds: float) -> Measured:
     begun = time.monotonic()
     loads = []
     for i, work in enumerate(works):
-        arguments = ["-n", "100000000", "-d", str(until + seconds + REPORTS), "-t", str(until + seconds + 120), "-i"]
+        arguments = ["-n", "100000000", "-d", str(until + seconds + REPORTS), "-t", str(until + seconds + 120), "-i", "1"]
         arguments += ["-r", str(RAMP)] if work.rate else []
         loads.append([Load(cell, work.part(len(cells)), f"run{number}-{i}-", arguments) for cell in cells])
     time.sleep(max(0.0, begun + until - time.monotonic()))

@@ -50,7 +50,7 @@ def run(bench: Any, work: Any, name: str, seconds: int) -> Iterator[tuple[str, d
 def measure(bench: Any, work: Any, server: Any, prefix: str, seconds: int, costs: Costs, journal: Any) -> dict[str, Any]:
     """The result of the streams. The costs are those from the time when all have begun until no more begin: beginnings, ends and text."""
     command = [f"{bench.options.programs}/load", "-p", str(server.port), "-m", work.model, "-a", prefix, "-c", str(STREAMS), "-n", "100000000",
-               "-d", str(RAMP + seconds), "-r", str(RAMP), "-t", str(RAMP + seconds + 120), "-i"]
+               "-d", str(RAMP + seconds), "-r", str(RAMP), "-t", str(RAMP + seconds + 120), "-i", "1"]
     answer = len(bench.text_of(work.model).encode()) / TOKENS
     sizes: list[float] = []
     begun, tokens, ended = time.monotonic(), None, False

@@ -4,7 +4,8 @@
 //   -c connections  -n requests in all  -d seconds after which no request is started  -r seconds in which to connect
 //   -k number of appIDs: request number n has the appID n modulo k, so with one connection each pass over them finds two messages more
 //   -e messages that the model must get, in the first pass; 0 for any number  -t seconds after which running requests have failed
-//   -o appID: all requests have this one, and the texts of -a and -k are names of conversations  -i  a line {"now":tokens} each second
+//   -o appID: all requests have this one, and the texts of -a and -k are names of conversations
+//   -i seconds after which there is a line {"now":tokens,"delay_p99_us":…}, with the delay of the tokens since the last one
 //   -H field: a further one of each request; %u in it is the number of the request
 //   -w  a line {"up":tokens} when all connections stream, {"down":tokens} when the first answer is complete
 #define _GNU_SOURCE
@@ -59,12 +60,13 @@ static int port = 0, connections = 1, poller;
 static const dialect *spoken = dialects;
 static const char *model = "t20r0b1", *prefix = "load-", *owner = NULL, *further = "";
 static unsigned requests = 1, appids, tokens_expected, messages_expected = 1, least_messages = UINT32_MAX, most_messages;
-static double seconds = 1e9, ramp = 0, timeout = 60;
-static bool windowed, periodic;
+static double seconds = 1e9, ramp = 0, timeout = 60, period;
+static bool windowed;
 
 static connection *all;
 static unsigned started, ended, failed, streaming;
 static uint64_t tokens, delays[BUCKETS], delay_count, received_ns;
+static uint64_t reported_delays[BUCKETS], reported_count;
 static char first_error[200];
 
 static uint64_t nanoseconds(clockid_t clock) {
@@ -84,11 +86,13 @@ static void note_delay(const char *timestamp) {  // …:SS.nnnnnnnnnZ
     delay_count++;
 }
 
-static uint64_t delay_us(double quantile) {
-    uint64_t rank = (uint64_t)(quantile * (double)delay_count);
+// The quantile of the delays without those of an earlier time.
+static uint64_t delay_us(double quantile, const uint64_t *earlier, uint64_t earlier_count) {
+    uint64_t rank = (uint64_t)(quantile * (double)(delay_count - earlier_count));
     for (unsigned i = 0; i < BUCKETS; i++) {
-        if (delays[i] > rank) return i < 32 ? i : (uint64_t)(i % 16 + 16) << (i / 16 - 1);
-        rank -= delays[i];
+        uint64_t count = delays[i] - earlier[i];
+        if (count > rank) return i < 32 ? i : (uint64_t)(i % 16 + 16) << (i / 16 - 1);
+        rank -= count;
     }
     return 0;
 }
@@ -270,7 +274,7 @@ static void print_text(const char *text) {
 }
 
 int main(int argc, char **argv) {
-    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:k:o:H:d:r:e:t:iw")) != -1;) switch (option) {
+    for (int option; (option = getopt(argc, argv, "p:u:m:a:c:n:k:o:H:d:r:e:t:i:w")) != -1;) switch (option) {
         case 'p': port = atoi(optarg); break;
         case 'u':
             for (spoken = dialects; strcmp(spoken->path, optarg);) {
@@ -284,7 +288,7 @@ int main(int argc, char **argv) {
         case 'k': appids = (unsigned)atoi(optarg); break;
         case 'o': owner = optarg; break;
         case 'H': further = optarg; break;
-        case 'i': periodic = true; break;
+        case 'i': period = atof(optarg); break;
         case 'd': seconds = atof(optarg); break;
         case 'r': ramp = atof(optarg); break;
         case 'e': messages_expected = (unsigned)atoi(optarg); break;
@@ -312,9 +316,11 @@ int main(int argc, char **argv) {
             begin(&all[begun]);
         }
         if (now > timeout) break;
-        if (periodic && now - reported >= 1) {
+        if (period > 0 && now - reported >= period) {
             reported = now;
-            printf("{\"now\":%lu}\n", tokens), fflush(stdout);
+            printf("{\"now\":%lu,\"delay_p99_us\":%lu}\n", tokens, delay_us(0.99, reported_delays, reported_count)), fflush(stdout);
+            memcpy(reported_delays, delays, sizeof delays);
+            reported_count = delay_count;
         }
         static struct epoll_event events[512];
         int n = epoll_wait(poller, events, 512, begun < connections ? 1 : 100);
@@ -324,9 +330,10 @@ int main(int argc, char **argv) {
         }
     }
     unsigned unfinished = started - ended;
+    static const uint64_t none[BUCKETS];
     printf("{\"requests\":%u,\"tokens\":%lu,\"seconds\":%.3f,\"delay_p50_us\":%lu,\"delay_p99_us\":%lu,\"least_messages\":%u,"
         "\"most_messages\":%u,\"errors\":%u,\"first_error\":\"",
-        started - failed - unfinished, tokens, now, delay_us(0.5), delay_us(0.99), most_messages ? least_messages : 0, most_messages,
+        started - failed - unfinished, tokens, now, delay_us(0.5, none, 0), delay_us(0.99, none, 0), most_messages ? least_messages : 0, most_messages,
         failed + unfinished);
     print_text(unfinished && !*first_error ? "not finished in time" : first_error);
     puts("\"}");

@@ -156,7 +156,7 @@ def history_costs(cell: Cell, model: Model, seconds: float) -> dict[str, float]:
     bench = cell.bench
     bench.clear("chatterd")
     histories.build(cell.server.port, [f"long-{i}" for i in range(CONVERSATIONS)], HISTORY)
-    arguments = ["-o", histories.OWNER, "-n", "100000000", "-k", str(CONVERSATIONS), "-e", "0", "-i"]
+    arguments = ["-o", histories.OWNER, "-n", "100000000", "-k", str(CONVERSATIONS), "-e", "0", "-i", "1"]
     Load(cell, Work(20, 0, 16), "long-", [*arguments, "-n", str(CONVERSATIONS)]).finish(behind=HISTORY)  # reads all histories
     load = Load(cell, Work(20, 0, 16), "long-", [*arguments, "-d", str(SETTLING + seconds)])
     time.sleep(SETTLING)

@@ -13,16 +13,16 @@ import urllib.request
 from typing import Any, Callable
 
 from doctor.buffering_proxy import BufferingProxy
-from doctor.certificates import Certificate, SecureServer
-from doctor.databases import OWNER, DatabaseServer, SmallDisk
 from harness import background
+from harness.certificates import Certificate, SecureServer
 from harness.chatterd import PROGRAM, Server
 from harness.client import call, prompt
+from harness.databases import OWNER, DatabaseServer, SmallDisk
 from harness.machine import TIMEOUT, TOP, keep_port, make_directory
 from harness.model_server import LAST, LINES, ModelServer, line
 from harness.reply_test_case import ServerTestCase
 
-ROW = re.compile(r"^\| ([^|]+) \| `([a-z_]+)` (failure|warning) \| ([^|]+) \| [^|]+ \|$", re.MULTILINE)
+ROW = re.compile(r"^\| ([^|]+) \| `([a-z_]+)` (failure|warning) \| ([^|]+) \| [^|]+ \| [^|]* \|$", re.MULTILINE)
 """Of the table: the fault, the id of the check and its severity, and the words, with … for what differs."""
 EXIT = {"ok": 0, "warning": 1, "failure": 2}
 PLANTS: dict[str, Callable[..., Any]] = {}

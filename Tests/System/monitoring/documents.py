@@ -39,6 +39,14 @@ def alerts() -> list[str]:
     return re.findall(r"^ *- alert: (\w+)$", ALERTS.read_text(encoding="utf-8"), re.MULTILINE)
 
 
+def faults() -> dict[str, set[str]]:
+    """The alerts of each fault that has some: those that doctor finds, and those that only alerts find."""
+    rows = re.findall(r"^\| ([^|]+) \| `\w+` (?:failure|warning) \| [^|]+ \| [^|]+ \| (`.*`) \|$", section("Faults that doctor finds"), re.MULTILINE)
+    rows += re.findall(r"^\| ([^|<`]+) \| (`[^|]+`) \|$", section("Alerts"), re.MULTILINE)
+    assert len({fault for fault, _ in rows}) == len(rows), rows
+    return {fault: set(re.findall(r"`(\w+)`", names)) for fault, names in rows}
+
+
 @dataclass(frozen=True)
 class Selector:
     """A metric in a query, with the labels that it is selected by."""

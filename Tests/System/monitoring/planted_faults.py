@@ -99,6 +99,8 @@ HEALTHY: dict[str, str] = {
     "chatterd_certificate_not_after_timestamp_seconds": constant(STEP * STEPS + 14 * 86400 + 60),
     "chatterd_housekeeping_last_success_timestamp_seconds": growing(STEP),
     'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1.4),
+    'chatterd_upstream_queue{upstream="gpu"}': constant(80),
+    'chatterd_upstream_queue_limit{upstream="gpu"}': constant(100),
 } | ends(96, 4) | first_tokens(95.5) | requests(100, "gpu", "ok") | requests(4, "gpu", "upstream_incomplete") | requests(
     0, "spare", "ok") | requests(0, "spare", "upstream_unavailable") | upstream_up("gpu", constant(1)) | upstream_up("spare", constant(1))
 """Values that are just good enough."""
@@ -169,6 +171,9 @@ FAULTS = [
     Case("another model server does the work", {
         'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1.6),
     }, alerts=("FailoversHigh",), samples=2 * SHORT),
+    Case("the queue of a model server is nearly full", {
+        'chatterd_upstream_queue{upstream="gpu"}': changing(80, 81),
+    }, alerts=("QueueFull",)),
     Case("the lease is not renewed", {"chatterd_lease_age_seconds": changing(3.9, 4.1, 2)}, alerts=("LeaseLate",)),
     Case("the journal is late", {"chatterd_journal_lag_seconds": changing(1.9, 2.1, 3)}, alerts=("JournalLag",)),
     Case("a process has died", {'chatterd_takeovers_total{kind="adopted"}': changing(0, 1)}, alerts=("Takeovers",)),
@@ -195,6 +200,7 @@ SILENT = [
         'chatterd_store_connections{shard="1",purpose="prompts",state="idle"}': changing(1, 0, 2),
     }),
     Case("a burst of replies, of text and of slow first tokens", {
+        'chatterd_upstream_queue{upstream="gpu"}': changing(80, 100, 10),
         'chatterd_limit_usage_ratio{limit="replies"}': changing(0.2, 0.95, 10),
         "chatterd_journal_lag_seconds": changing(0.3, 3, 1),
         'chatterd_memory_refusals_total{use="body"}': changing(7, 90),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -20,17 +19,20 @@ INTERVAL = "1s"
 
 
 class PrometheusServer(Program):
-    """The server. It scrapes one chatterd."""
+    """The server. It scrapes one chatterd, or several."""
 
-    def __init__(self, directory: str, program: str, target: str) -> None:
+    def __init__(self, directory: str, program: str, targets: list[str], rules: str = "") -> None:
+        """`rules` take the place of those of deploy/prometheus."""
         super().__init__(directory, "prometheus")
         home = f"{directory}/prometheus"
         os.makedirs(home)
-        changes = {"127.0.0.1:9464": target, "scrape_interval: 15s": f"scrape_interval: {INTERVAL}",
+        changes = {'"127.0.0.1:9464"': ", ".join(map(json.dumps, targets)), "scrape_interval: 15s": f"scrape_interval: {INTERVAL}",
                    "evaluation_interval: 15s": f"evaluation_interval: {INTERVAL}"}
-        with open(f"{home}/prometheus.yml", "w", encoding="utf-8") as file:
-            file.write(configuration("prometheus/prometheus.yml", changes))
-        shutil.copy(documents.ALERTS, home)
+        files = {"prometheus.yml": configuration("prometheus/prometheus.yml", changes),
+                 documents.ALERTS.name: rules or documents.ALERTS.read_text(encoding="utf-8")}
+        for name, text in files.items():
+            with open(f"{home}/{name}", "w", encoding="utf-8") as file:
+                file.write(text)
         background.run(self.launch([
             program, f"--config.file={home}/prometheus.yml", f"--storage.tsdb.path={home}/data",
             f"--web.listen-address=127.0.0.1:{self.port}", "--log.level=info"]))
@@ -52,3 +54,7 @@ class PrometheusServer(Program):
         """The samples of an expression now: each has `metric`, its labels, and `value`."""
         data = self.read("query", query=expression)
         return data["result"] if data["resultType"] == "vector" else [{"metric": {}, "value": data["result"]}]
+
+    def alerts(self) -> list[dict[str, Any]]:
+        """The alerts that are pending or firing: each has `labels` and `state`."""
+        return self.read("alerts")["alerts"]

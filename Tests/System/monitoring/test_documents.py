@@ -41,13 +41,18 @@ class RuleTests(unittest.TestCase):
             self.assertLessEqual(set(re.findall(r"(\w+)=", labels)), known[name], series)
 
     def test_every_alert_has_a_line_that_says_what_to_do(self):
-        rows = re.findall(r"^\| `(\w+)` \| (\w+) \| (.+) \|$", documents.section("Alerts"), re.MULTILINE)
-        self.assertEqual([name for name, _, _ in rows], documents.alerts())
+        rows = re.findall(r'^\| <a id="(\w+)"></a>`(\w+)` \| (\w+) \| (.+) \|$', documents.section("Alerts"), re.MULTILINE)
+        self.assertEqual([name for _, name, _, _ in rows], documents.alerts())
         text = documents.ALERTS.read_text(encoding="utf-8")
-        severities = re.findall(r"severity: (\w+)", text)
-        self.assertEqual([severity for _, severity, _ in rows], severities)
-        for name, _, action in rows:
+        self.assertEqual([severity for _, _, severity, _ in rows], re.findall(r"severity: (\w+)", text))
+        self.assertEqual([f"docs/operating.md#{anchor}" for anchor, _, _, _ in rows], re.findall(r"runbook: (\S+)$", text, re.MULTILINE))
+        self.assertEqual(len(re.findall(r'summary: "', text)), len(rows))
+        for _, name, _, action in rows:
             self.assertGreater(len(action.split()), 10, name)
+
+    def test_named_alerts_exist(self):
+        for fault, names in documents.faults().items():
+            self.assertLessEqual(names, set(documents.alerts()), fault)
 
 
 class DashboardTests(unittest.TestCase):

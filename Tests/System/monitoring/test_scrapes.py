@@ -28,17 +28,20 @@ class ScrapeTests(ServerTestCase):
     def setUpClass(cls):
         directory = make_directory(cls)
         cls.proceed = threading.Event()
-        broken, well = Model(cls, ["m"]), Model(cls, ["m"])
-        broken.script, well.script = cls.break_off, cls.answer
+        broken, well, caller = Model(cls, ["m"]), Model(cls, ["m"]), Model(cls, ["m"])
+        broken.script, well.script, caller.script = cls.break_off, cls.answer, cls.call
         upstreams = [
             {"name": "broken", "kind": "ollama", "url": broken.url, "models": ["m"]},
             {"name": "well", "kind": "ollama", "url": well.url, "models": ["m"], "slots": 1},
+            {"name": "caller", "kind": "ollama", "url": caller.url, "models": ["m"]},
         ]
-        cls.server = Server(directory, CHATTERD_METRICS_LISTEN="127.0.0.1:0", CHATTERD_UPSTREAMS=json.dumps(upstreams))
+        tools = [{"name": "repeat", "description": "Repeats its arguments.", "command": ["/bin/cat"]}]
+        cls.server = Server(directory, CHATTERD_METRICS_LISTEN="127.0.0.1:0", CHATTERD_UPSTREAMS=json.dumps(upstreams),
+                            CHATTERD_TOOLS=json.dumps(tools))
         cls.addClassCleanup(cls.server.stop)
         cls.url = cls.server.url
-        target = re.search(r"^metrics at http://(\S+)/metrics", cls.server.log(), re.MULTILINE).group(1)
-        cls.prometheus = PrometheusServer(directory, os.environ["PROMETHEUS"], target)
+        target = cls.server.expect(r"^metrics at http://(\S+)/metrics").group(1)
+        cls.prometheus = PrometheusServer(directory, os.environ["PROMETHEUS"], [target])
         cls.addClassCleanup(cls.prometheus.stop)
         test = cls()
         for number in (1, 2):  # a rate needs two scrapes with different counts
@@ -55,19 +58,29 @@ class ScrapeTests(ServerTestCase):
         exchange.until(cls.proceed)
         exchange.say("whole ", "answer.")
 
+    @staticmethod
+    def call(exchange):
+        """Calls the tool, and says what it has returned."""
+        last = exchange.request["messages"][-1]
+        if last["role"] == "tool":
+            return exchange.say(last["content"])
+        calls = [{"function": {"name": "repeat", "arguments": {"x": 1}}}]
+        exchange.write({"message": {"role": "assistant", "content": "", "tool_calls": calls}, "done": False})
+
     def round(self, number):
-        """Two replies that fail, two good ones one after the other, and a refused request; all of them are scraped."""
+        """Two replies that fail, two good ones one after the other, one that calls a tool, and a refused request; all of them are scraped."""
         self.proceed.clear()
         with concurrent.futures.ThreadPoolExecutor(4) as crowd:
             models = ["broken/m", "broken/m", "well/m", "well/m"]
             work = [crowd.submit(self.end_of, model, f"app {index}") for index, model in enumerate(models)]
             try:
                 self.assertEqual(post(self.url, "/llmchat", {"appID": 1})[0], 422)
+                self.assertEqual(post(self.url, "/llmtools", prompt("Call.", "tools", model="caller/m", stream=False))[0], 200)
                 self.eventually(lambda: self.value('chatterd_upstream_queue{upstream="well"}') == 1)
             finally:
                 self.proceed.set()
             self.assertEqual([run.result() for run in work], ["upstream_incomplete"] * 2 + [None] * 2)
-        for selector, count in (('state="failed"', 2), ('state="complete"', 2)):
+        for selector, count in (('state="failed"', 2), ('state="complete"', 3)):
             self.eventually(lambda: self.value(f"sum(chatterd_replies_ended_total{{{selector}}})") == number * count)
         self.eventually(lambda: self.value('sum(chatterd_http_requests_total{status="422"})') == number)
 
@@ -118,6 +131,10 @@ class ScrapeTests(ServerTestCase):
         found = self.eventually(parts)
         for part in ("chatterd", "queue", "upstream"):
             self.assertGreater(found[part], 0, part)
+
+    def test_calls_of_tools_have_their_tool_and_state(self):
+        found = self.eventually(lambda: [labels for labels, value in self.panel("Calls of tools") if value > 0])
+        self.assertEqual(found, [{"tool": "repeat", "state": "done"}])
 
     def test_failing_model_server_is_named_with_its_error(self):
         found = self.eventually(lambda: [(labels, value) for labels, value in self.panel("Failed requests") if value > 0])

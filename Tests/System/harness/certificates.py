@@ -93,12 +93,16 @@ class SecureServer:
                 """A client that refuses the certificate is no fault of the test."""
 
         self._server = QuietServer(("127.0.0.1", 0), Handler)
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate.path, certificate.key)
+        self._context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.replace(certificate)
         # The handshake is made in the thread of its connection.
-        self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
+        self._server.socket = self._context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self.url = f"https://localhost:{self._server.server_address[1]}"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def replace(self, certificate: Certificate) -> None:
+        """Has new connections meet another certificate."""
+        self._context.load_cert_chain(certificate.path, certificate.key)
 
     def stop(self) -> None:
         self._server.shutdown()

@@ -155,7 +155,7 @@ extension Metric {
                 "chatterd_certificate_not_after_timestamp_seconds",
                 "When the certificate of HTTPS expires, since 1970.",
                 in: .seconds)
-        case .spans: .counter("chatterd_trace_spans_total", "Spans of traces.", "outcome")
+        case .spans: .counter("chatterd_trace_spans_total", "Spans of traces: sent or dropped.", "outcome")
         }
     }
 }

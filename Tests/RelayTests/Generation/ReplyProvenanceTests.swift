@@ -1,8 +1,9 @@
 import ChatterdBasics
 import ChatterdChat
-import ChatterdRelay
 import Foundation
 import Testing
+
+@testable import ChatterdRelay
 
 @Suite(.timeLimit(.minutes(30))) struct ReplyProvenanceTests {
     private func json(_ provenance: ReplyProvenance) -> String {
@@ -32,11 +33,13 @@ import Testing
         report.estimatedTokens = 812
         report.promptTokens = 790
         provenance.report = report
+        provenance.timings = ReplyTimings(
+            timeToFirstToken: .microseconds(412_999), queue: .milliseconds(30), attempts: 2)
         let expected = """
             "parts":[{"upstream":"gpu1","model":"llama3.2","from":0,"to":812},{"upstream":"g\\"2","model":"ö","from":812,"to":900}],\
             "receipt":{"messages":12,"sent":[[1,7],[12,16]],"left_out":[{"from":8,"to":11,"why":"context"},\
             {"from":17,"to":17,"why":"not_complete"}],"context":4096,"estimated_tokens":812,"prompt_tokens":790,\
-            "cut_by_server":false}
+            "cut_by_server":false,"ttft_ms":412,"queue_ms":30,"attempts":2}
             """
         #expect(json(provenance) == expected)
         #expect((try JSONSerialization.jsonObject(with: Data("{\(expected)}".utf8)) as? [String: Any])?.count == 2)
@@ -45,11 +48,25 @@ import Testing
     @Test func unknownMembersAreOmitted() {
         var provenance = ReplyProvenance()
         provenance.report = PromptReport()
-        #expect(json(provenance) == #""receipt":{"messages":0}"#)
+        #expect(json(provenance) == #""receipt":{"messages":0,"queue_ms":0,"attempts":0}"#)
         provenance.report?.isAbridged = true
         provenance.report?.promptTokens = 3
         provenance.report?.isCutByServer = true
-        #expect(
-            json(provenance) == #""receipt":{"messages":0,"abridged":true,"prompt_tokens":3,"cut_by_server":true}"#)
+        let expected =
+            #""receipt":{"messages":0,"abridged":true,"prompt_tokens":3,"cut_by_server":true,"queue_ms":0,"attempts":0}"#
+        #expect(json(provenance) == expected)
+    }
+
+    @Test(arguments: [
+        (#"{"a":1}"#, #"{"a":1,"ttft_ms":7,"queue_ms":0,"attempts":1}"#),
+        (#" { "a" : [1, 2] , "b":"}" } "#, #"{"a":[1, 2],"b":"}","ttft_ms":7,"queue_ms":0,"attempts":1}"#),
+        // A model server that is a chatterd has its own.
+        (#"{"ttft_ms":9,"a":1,"attempts":{"x":1}}"#, #"{"a":1,"ttft_ms":7,"queue_ms":0,"attempts":1}"#),
+        (#"{"att\u0065mpts":9}"#, #"{"ttft_ms":7,"queue_ms":0,"attempts":1}"#),
+        ("{}", #"{"ttft_ms":7,"queue_ms":0,"attempts":1}"#),
+    ])
+    func timingsAreMembersOfTheLastEvent(event: String, expected: String) {
+        let timings = ReplyTimings(timeToFirstToken: .milliseconds(7), attempts: 1)
+        #expect(String(decoding: timings.added(to: Array(event.utf8)), as: UTF8.self) == expected)
     }
 }

@@ -52,7 +52,7 @@ import Testing
         try await onStage(upstream: upstream.url) { stage in
             let transcript = Transcript(try stage.chat("app", "weather?"))
             transcript.check()
-            #expect(transcript.lines == lines.map { String($0.dropLast()) })
+            #expect(transcript.lines.map(\.withoutTimings) == lines.map { String($0.dropLast()) })
             let row = try stage.storedReply("app")
             #expect(row.summary == ["assistant", "", "complete"])
             #expect(row.extras?.contains("\"get_weather\"") == true)
@@ -74,7 +74,7 @@ import Testing
         try await onStage(upstream: upstream.url) { stage in
             let transcript = Transcript(try stage.chat("app", "prompt"))
             transcript.check()
-            #expect(transcript.lines == lines.map { String($0.dropLast()) })
+            #expect(transcript.lines.map(\.withoutTimings) == lines.map { String($0.dropLast()) })
             let row = try stage.storedReply("app")
             #expect(row.summary == ["assistant", "Tea?", "complete"])
             #expect(row.thinking == "wants tea")

@@ -130,6 +130,21 @@ extension Configuration.Tracing {
         }
     }
 
+    mutating func setServiceName(_ text: String) throws(SettingProblem) {
+        guard text.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
+            throw SettingProblem("it has a control character")
+        }
+        serviceName = text
+    }
+
+    /// Sets the sampler to the one that OpenTelemetry calls so.
+    mutating func setSampler(_ text: String) throws(SettingProblem) {
+        guard let name = SamplerName(rawValue: text) else {
+            throw SettingText.noChoice(text, of: SamplerName.allCases.map(\.rawValue))
+        }
+        samplerName = name
+    }
+
     mutating func setShare(_ text: String) throws(SettingProblem) {
         guard let share = Double(text), 0...1 ~= share else {
             throw SettingProblem("\"\(SettingText.excerpt(text))\" is not a number from 0 to 1")

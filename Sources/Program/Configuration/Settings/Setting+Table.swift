@@ -334,7 +334,7 @@ extension Setting {
                 .traces,
                 .text { configuration, value throws(SettingProblem) in try configuration.tracing.setBase(value) },
                 "off",
-                "The collector of [traces](operating.md#traces); /v1/traces is added, as to http://127.0.0.1:4318.")
+                "The collector of [traces](operating.md#traces), such as http://127.0.0.1:4318; /v1/traces follows.")
         case .traceCollector:
             .option(
                 .traces,
@@ -356,7 +356,11 @@ extension Setting {
                 "The limit of an attempt to send spans.")
         case .serviceName:
             .plain(
-                .traces, .text { $0.tracing.serviceName = $1 }, "chatterd", "The name of the process in its traces.")
+                .traces,
+                .text { configuration, value throws(SettingProblem) in
+                    try configuration.tracing.setServiceName(value)
+                },
+                "chatterd", "The name of the process in its traces.")
         case .resourceAttributes:
             .option(
                 .traces,
@@ -364,7 +368,9 @@ extension Setting {
                 "none", "Attributes of the process in its traces, in the form of the header fields.")
         case .traceSampler:
             .plain(
-                .traces, .choice { $0.tracing.samplerName = $1 }, "parentbased_always_on",
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setSampler(value) },
+                "parentbased_always_on",
                 "Which traces are recorded; parentbased means as the request says, if it names a trace.")
         case .traceSamplerArgument:
             .plain(

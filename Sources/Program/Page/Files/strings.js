@@ -3,6 +3,7 @@
 
 const number = new Intl.NumberFormat("en");
 const plural = (count, one, many) => `${number.format(count)} ${count === 1 ? one : many}`;
+const seconds = (milliseconds) => `${(milliseconds / 1000).toLocaleString("en", { maximumFractionDigits: 2 })} s`;
 
 export const strings = {
   language: "en",
@@ -147,6 +148,10 @@ export const strings = {
   writtenBy: "Written by",
   part: (server, model, from, to) => `${server} (${model}), bytes ${number.format(from)} to ${number.format(to)}`,
   unknownServer: "It is not known which model server wrote this answer.",
+  times: "Times",
+  firstToken: (milliseconds) => `First words after ${seconds(milliseconds)}`,
+  queueTime: (milliseconds) => `${seconds(milliseconds)} of it in queues of model servers`,
+  attempts: (count) => plural(count, "request to model servers", "requests to model servers"),
   history: "History that the model received",
   contextUsed: "Context used",
   contextOf: (used, size) => `${number.format(used)} of ${number.format(size)} tokens`,

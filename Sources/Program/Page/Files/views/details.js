@@ -24,6 +24,17 @@ function historyList({ sent = [], left_out: leftOut = [], abridged, cut_by_serve
   ];
 }
 
+/// The times of an answer; nothing for one that has none.
+function timeList({ ttft_ms: first, queue_ms: queue, attempts }) {
+  if (attempts === undefined) return [];
+  const rows = [
+    first === undefined ? null : strings.firstToken(first),
+    queue ? strings.queueTime(queue) : null,
+    strings.attempts(attempts),
+  ].filter(Boolean);
+  return [h("h3", { text: strings.times }), h("ul", { class: "times" }, ...rows.map((text) => h("li", { text })))];
+}
+
 export async function showDetails(id) {
   const stored = await readProvenance(id);
   const share = contextShare(stored);
@@ -33,6 +44,7 @@ export async function showDetails(id) {
     h("h3", { text: strings.writtenBy }),
     parts.length ? h("ul", {}, ...parts) : h("p", { class: "meta", text: strings.unknownServer }),
     hasCounts ? h("p", { text: strings.counts(stored.prompt_eval_count, stored.eval_count) }) : null,
+    ...timeList(stored.receipt ?? {}),
     ...(share ? [h("h3", { text: strings.contextUsed }),
       h("p", {}, h("meter", { min: 0, max: 1, value: share.share, "aria-label": strings.contextUsed }),
         ` ${strings.contextOf(share.used, share.context)}`)] : []),

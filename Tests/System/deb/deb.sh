@@ -79,7 +79,7 @@ make_roots() {
     sources >"$root/etc/apt/sources.list"
     [ -s "$root/etc/apt/sources.list" ] || echo "deb $mirror $codename main" >"$root/etc/apt/sources.list"
     # Proxies, authorities and names of this machine count there too.
-    apt-config dump | grep '^Acquire::' >"$root/etc/apt/apt.conf.d/machine"
+    { apt-config dump | grep '^Acquire::' && echo 'Dpkg::Use-Pty "0";'; } >"$root/etc/apt/apt.conf.d/machine"
     cp -r /etc/apt/auth.conf* "$root/etc/apt/"
     cp /etc/hosts /etc/resolv.conf "$root/etc/"
     # No package starts a service.
@@ -178,7 +178,7 @@ install_and_use() {
     start inside chatterd-service serve
     demand "the user chatterd serves" test "$(stat -c %u "/proc/$(pgrep -x chatterd)")" = "$(inside id -u chatterd)"
     asked "Remember the copper kettle." "copper kettle"
-    say "in the terminal: $(inside env CHATTER_URL="$url" CHATTER_KEY="$key" chatter ask -m echo 'And the tin cup.')"
+    demand "chatter asks" inside env CHATTER_URL="$url" CHATTER_KEY="$key" chatter ask -m echo 'And the tin cup.'
 
     say "upgrading"
     dpkg-deb -R "$deb" "$next"
@@ -206,16 +206,16 @@ install_and_use() {
 
 # The archive serves the database of the Debian package, in a root without a library of it.
 unpack_and_use() {
-    local home listen user
+    local home listen others user
     say "unpacking ${archive##*/} in a root without its libraries"
     mkdir -p "$bare/opt"
     tar -xzf "$archive" -C "$bare/opt"
     home=$(cd "$bare/opt" && echo chatterd-*)
     mkdir -p "$bare/run/postgresql"
     mount --bind "$root/run/postgresql" "$bare/run/postgresql"
-    demand "the archive brings all libraries but those of glibc" \
-        test -z "$(chroot "$bare" ldd "/opt/$home/bin/chatterd" "/opt/$home/bin/chatter" | grep ' => ' |
-            grep -vE "=> /opt/$home/|^\tlib(c|m|dl|rt|resolv|pthread)\.so")"
+    others=$(chroot "$bare" ldd "/opt/$home/bin/chatterd" "/opt/$home/bin/chatter" |
+        awk -v lib="^/opt/$home/" '$2 == "=>" && $3 !~ lib && $1 !~ /^lib(c|m|dl|rt|resolv|pthread)\.so/')
+    demand "the archive brings all libraries but those of glibc: $others" test -z "$others"
     demand "the root has no libpq" test -z "$(find "$bare/usr/lib" -name 'libpq*')"
     chroot "$bare" "/opt/$home/bin/chatterd" version
     listen=127.0.0.1:$(free_port)
@@ -224,7 +224,7 @@ unpack_and_use() {
     start env -i CHATTERD_LISTEN="$listen" CHATTERD_ECHO=1 DATABASE_URL=postgresql://postgres@/chatterd CHATTERD_ACCESS=keys \
         chroot --userspec="$user" "$bare" "/opt/$home/bin/chatterd" serve
     asked "What did I say?" "copper kettle"
-    say "in the terminal: $(env -i CHATTER_URL="$url" CHATTER_KEY="$key" chroot --userspec="$user" "$bare" "/opt/$home/bin/chatter" ask -m echo Hello)"
+    demand "chatter asks" env -i CHATTER_URL="$url" CHATTER_KEY="$key" chroot --userspec="$user" "$bare" "/opt/$home/bin/chatter" ask -m echo Hello
     stop
 }
 

@@ -19,6 +19,11 @@ while [ $# -gt 0 ]; do
     esac
 done
 
+die() {
+    say "deb: FAILED: $*"
+    exit 1
+}
+
 # demand STATEMENT COMMAND…: fails unless the command succeeds.
 demand() {
     local what=$1
@@ -58,7 +63,7 @@ deb=$(echo "$packages"/chatterd_*.deb) archive=$(echo "$packages"/chatterd-*.tar
 work=$(mktemp -d)
 root=$work/root bare=$work/bare
 # shellcheck disable=SC2154
-trap 'status=$?; [ "$status" = 0 ] || tail -n 30 "$work"/*.log >&2; umount "$root/proc" "$bare/proc" "$bare/run/postgresql" 2>/dev/null || true
+trap 'status=$?; [ "$status" = 0 ] || tail -n 30 "$work"/*.log >&2; umount -l "$root/proc" "$bare/proc" "$bare/run/postgresql" 2>/dev/null || true
     rm -rf --one-file-system "$work"; exit "$status"' EXIT
 
 # The repositories of Debian that this machine uses, as lines of sources.list.
@@ -221,10 +226,12 @@ unpack_and_use() {
     listen=127.0.0.1:$(free_port)
     url=http://$listen
     user=$(stat -c %u:%g "$root/var/lib/postgresql")
-    start env -i CHATTERD_LISTEN="$listen" CHATTERD_ECHO=1 DATABASE_URL=postgresql://postgres@/chatterd CHATTERD_ACCESS=keys \
-        chroot --userspec="$user" "$bare" "/opt/$home/bin/chatterd" serve
-    asked "What did I say?" "copper kettle"
-    demand "chatter asks" env -i CHATTER_URL="$url" CHATTER_KEY="$key" chroot --userspec="$user" "$bare" "/opt/$home/bin/chatter" ask -m echo Hello
+    # beside VARIABLE… PROGRAM…: in the root of the archive, as the user of PostgreSQL, who may use every database.
+    beside() { env -i PATH="$PATH" chroot --userspec="$user" "$bare" env "$@"; }
+    start beside CHATTERD_LISTEN="$listen" CHATTERD_ECHO=1 DATABASE_URL=postgresql://postgres@/chatterd CHATTERD_ACCESS=keys \
+        "/opt/$home/bin/chatterd" serve
+    asked "What did I say?" "Before this, you said: What did I say?"
+    demand "chatter asks" beside CHATTER_URL="$url" CHATTER_KEY="$key" "/opt/$home/bin/chatter" ask -m echo Hello
     stop
 }
 

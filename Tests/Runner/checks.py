@@ -96,6 +96,7 @@ def layout(run: Run) -> None:
 def shell(run: Run) -> None:
     scripts = [path for path in (TOP / "script").iterdir() if path.is_file()]
     others = [TOP / ".ci" / "run", *(TOP / "Tests").glob("**/*.sh")]
+    others += [path for path in (TOP / "deploy" / "debian").iterdir() if path.name != "control"]
     run.commands.run("shellcheck", "-x", *sorted(scripts), *sorted(others))
 
 
@@ -223,6 +224,10 @@ def package(run: Run) -> None:
     run.commands.run("Tests/Package/package.sh")
 
 
+def deb(run: Run) -> None:
+    run.commands.run("Tests/System/deb/deb.sh", *run.arguments)
+
+
 def documentation(run: Run) -> None:
     run.commands.run("script/docc")
 
@@ -302,6 +307,7 @@ CHECKS = [
     Check("schemas", "the check of JSON Schemas against the official suite, and random schemas against Python's jsonschema", schemas, build="tests", time="0.3", lane="waits"),
     Check("models", "llama.cpp's server behind chatterd, with clients at the doors, and with the Swift libraries", models, build="tests", form="long", time="2", lane="waits"),
     Check("package", "a package elsewhere that depends on this one, without a network", package, build="libraries", form="long", time="2"),
+    Check("deb", "the Debian package and the archive of script/package in clean roots (-- --twice: two builds are equal) (root)", deb, needs="build tests package deb", build="", form="long", time="7", limit=2400),
     Check("docc", "the documentation of the libraries, without warnings", documentation, build="libraries", form="long", time="0.5"),
     Check("thread", "the Swift tests of what has threads, with the thread sanitizer", swift(build=TOP / ".build/thread/debug", is_sanitized=True), build="thread", form="long", time="20", limit=3000),
     Check("address", "the Swift tests of what has pointers, with the address sanitizer", swift(build=TOP / ".build/address/debug", is_sanitized=True), build="address", form="long", time="6", limit=3000),

@@ -21,12 +21,13 @@ public enum DevelopmentClusterError: Error, Equatable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .notInstalled(nil):
-            "PostgreSQL is not installed: run script/server, or apt-get install postgresql, or set DATABASE_URL"
+            "PostgreSQL is not installed: apt-get install postgresql, or set DATABASE_URL"
         case .notInstalled(let version?):
             "the private database was made by PostgreSQL \(version), which is not installed: "
                 + "apt-get install postgresql-\(version), or move .chatterd/postgres away to begin with an empty one"
         case .noUser:
-            "PostgreSQL does not run as root, and there is no user postgres: make one, or start chatterd as another user"
+            "PostgreSQL does not run as root, and there is no user postgres: install PostgreSQL, whose package makes one, "
+                + "or start chatterd as another user"
         case .busy(let directory, let process):
             "another chatterd\(process.map { " (process \($0))" } ?? "") serves with \(directory): "
                 + "stop it first, or start in another directory"

@@ -28,7 +28,7 @@ run() { (cd Tests/System && python3 -B -m "$1" --program "$program" "${@:2}"); }
 examine_unit() {
     local scratch warnings unit_status=0
     scratch=$(mktemp -d)
-    sed "s|/usr/local/bin/chatterd|$program|" deploy/chatterd.service >"$scratch/chatterd.service"
+    sed "s|/usr/bin/chatterd|$program|" deploy/chatterd.service >"$scratch/chatterd.service"
     warnings=$(systemd-analyze verify "$scratch/chatterd.service" 2>&1) || unit_status=1
     [ -z "$warnings" ] || { say "$warnings" && unit_status=1; }
     quietly systemd-analyze security --offline=true --no-pager --threshold=20 "$scratch/chatterd.service" || unit_status=1

@@ -221,6 +221,24 @@ import Testing
         }
     }
 
+    @Test func spansThatExceedTheQueueAreDropped() async throws {
+        let collector = try Collector([.stall])
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        let settings = collector.settings([
+            .metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16", .collectorTimeout: "60000",
+        ])
+        try await onStage(upstream: upstream.url, environment: settings) { stage in
+            for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
+            // Of 120 spans 16 are on their way, and 16 wait.
+            try eventually(
+                "spans are dropped",
+                isTrue: {
+                    let page = try stage.metrics()
+                    return page[#"chatterd_trace_spans_total{outcome="dropped"}"#] ?? 0 >= 88
+                })
+        }
+    }
+
     @Test func batchIsSentAgainWhenTheCollectorSaysSo() async throws {
         let collector = try Collector(.plain(503, "later"), .plain(200, "{}"))
         let upstream = try ScriptedUpstream.answering(["Hi"])

@@ -145,6 +145,11 @@ extension Metric {
             .gauge(
                 "chatterd_housekeeping_last_success_timestamp_seconds",
                 "When the last round of the housekeeper succeeded, since 1970.", in: .seconds)
+        case .retentionLag:
+            .gauge(
+                "chatterd_retention_lag_seconds",
+                "How long after its time retention has removed a conversation, at most, in its last pass.",
+                in: .seconds)
 
         case .memoryUsed: .gauge("chatterd_memory_used_bytes", "The used part of the memory budget.", in: .bytes)
         case .memoryLimit: .gauge("chatterd_memory_limit_bytes", "CHATTERD_MEMORY.", in: .bytes)

@@ -53,6 +53,7 @@ public enum Metric: Int, CaseIterable, Sendable {
     case journalLag
     case takeovers
     case housekeeping
+    case retentionLag
 
     case memoryUsed
     case memoryLimit

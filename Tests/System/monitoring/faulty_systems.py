@@ -14,6 +14,7 @@ import urllib.parse
 from typing import Callable, Iterator
 
 from harness.certificates import Certificate, SecureServer
+from harness.client import call, prompt
 from harness.databases import OWNER, SmallDisk
 from harness.model_server import ModelExchange
 from monitoring.laboratory import Laboratory, Ollama, Watched, answer, speak, wait
@@ -134,6 +135,17 @@ def absent_postgres(laboratory: Laboratory) -> System:
     yield {}
     postgres.node.stop()
     yield {"PostgreSQL does not run": [("ChatterdNotWritable", of(server)), ("StoreStarved", of(server))]}
+
+
+def late_retention(laboratory: Laboratory) -> System:
+    name = laboratory.database()
+    server = laboratory.server("late-retention", laboratory.postgres.conninfo(name), CHATTERD_RETENTION="1h")
+    yield {}
+    laboratory.load(server)
+    yield {}
+    assert call(server.url, "POST", "/llmprep", prompt("An old one", "old"))[0] == 200
+    laboratory.postgres.execute("UPDATE chatts SET time = now() - interval '5 hours' WHERE appid = 'old'", name)
+    yield {"Conversations are older than the retention permits": [("RetentionLag", of(server))]}
 
 
 def standing_postgres(laboratory: Laboratory) -> System:
@@ -274,5 +286,5 @@ def send_bodies(laboratory: Laboratory, server: Watched) -> None:
 
 TOGETHER = (
     dying_process, standing_process, full_disk, read_only_database, no_connection, wrong_password, foreign_tables, absent_postgres,
-    standing_postgres, model_servers, small_process)
+    late_retention, standing_postgres, model_servers, small_process)
 APART = (failing_model,)

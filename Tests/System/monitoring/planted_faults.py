@@ -98,6 +98,7 @@ HEALTHY: dict[str, str] = {
     'chatterd_memory_refusals_total{use="body"}': constant(7),
     "chatterd_certificate_not_after_timestamp_seconds": constant(STEP * STEPS + 14 * 86400 + 60),
     "chatterd_housekeeping_last_success_timestamp_seconds": growing(STEP),
+    "chatterd_retention_lag_seconds": constant(70),
     'chatterd_upstream_failovers_total{from="gpu",to="spare",phase="before"}': growing(1.4),
     'chatterd_upstream_queue{upstream="gpu"}': constant(80),
     'chatterd_upstream_queue_limit{upstream="gpu"}': constant(100),
@@ -185,6 +186,7 @@ FAULTS = [
     # It is late after 60 s, and the alert fires 5 minutes after that.
     Case("the housekeeper stops", housekeeper(26), alerts=("HousekeepingStuck",)),
     Case("the housekeeper does not succeed at first", first_round(26), alerts=("HousekeepingStuck",)),
+    Case("retention is late", {"chatterd_retention_lag_seconds": changing(5, 3601, 12)}, alerts=("RetentionLag",)),
     Case("the housekeeper never succeeds", {}, ["chatterd_housekeeping_last_success_timestamp_seconds"], ("HousekeepingStuck",)),
 ]
 

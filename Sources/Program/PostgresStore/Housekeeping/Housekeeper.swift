@@ -15,6 +15,8 @@ public final class Housekeeper {
         case processDied
         /// So many replies of dead processes are closed.
         case settled(Int)
+        /// How long after its time a conversation was removed, at most.
+        case retained(lag: Duration)
     }
 
     /// The time between the beginnings of two rounds, if none is running.
@@ -186,7 +188,10 @@ public final class Housekeeper {
         try await sweepJournal()
         _ = try await pool.run(SheetStatements.turn)
         try await removeSingles()
-        try await retention?.expire { [unowned self] in isEnding }
+        if let retention {
+            try await retention.expire { [unowned self] in isEnding }
+            observe(.retained(lag: retention.lag))
+        }
         observe(.roundEnded)
     }
 

@@ -11,8 +11,8 @@ enum RetentionStatements {
 
     struct Conversation {
         let key: ConversationKey
-        /// Whether the last addition to the conversation is older than the age.
-        let isExpired: Bool
+        /// By how much the last addition to the conversation is older than the age; `nil` if it is not, or a reply runs.
+        let lag: Duration?
     }
 
     private static let nextConversationsStatement = Statement(
@@ -24,10 +24,15 @@ enum RetentionStatements {
                 SELECT (SELECT c.appid FROM chatts c WHERE c.appid > a.appid ORDER BY c.appid LIMIT 1), a.step + 1
                 FROM conversation a WHERE a.appid IS NOT NULL AND a.step < $2
             )
-            SELECT a.appid, \(isExpired("a.appid")) FROM conversation a WHERE a.appid IS NOT NULL
+            SELECT a.appid, CASE WHEN \(isExpired("a.appid")) THEN (
+                SELECT (extract(epoch FROM now() - greatest(t.time, t.finished)) * 1000000)::int8 - $3
+                FROM chatts t WHERE t.appid = a.appid ORDER BY t.seq DESC LIMIT 1) END
+            FROM conversation a WHERE a.appid IS NOT NULL
             """
     ) { row in
-        Conversation(key: ConversationKey(parsing: row.nextText()), isExpired: row.nextBool())
+        Conversation(
+            key: ConversationKey(parsing: row.nextText()),
+            lag: row.nextOptionalInt().map { .microseconds(max(0, $0)) })
     }
 
     /// Removes the last `limit` rows of a conversation, if its last addition is still older than an age.

@@ -11,6 +11,7 @@ extension Housekeeper {
         _ process: ProcessServices, home: ShardPools, services: ShardedServices, registry: UpstreamRegistry
     ) {
         let services = services.home
+        let trims = Confined(TrimSchedule(), to: home.shard)
         let store = PostgresConversationStore(
             pool: home.pool, lease: process.lease, historyLimit: process.configuration.store.historyLimit,
             hooks: process.configuration.hooks.toldOfEnds)
@@ -21,13 +22,14 @@ extension Housekeeper {
             resolve: { await services.value.chat.resolveUnconfirmed() },
             settle: { [usage = process.usage] in await usage.settlePending() },
             refreshUpstreams: {
-                process.memory.trimAllocator()
+                await process.memory.trimAllocator(trims.value)
                 try? await registry.refresh()
             },
             observe: { [log = process.log, counts = home.counts] event in
                 switch event {
                 case .roundEnded:
                     counts.value.set(.housekeeping, to: Int(WallClock.nanoseconds() / 1_000))
+                case .retained(let lag): counts.value.set(.retentionLag, to: Int(clamping: lag.nanoseconds / 1_000))
                 case .processDied: log.event(.warning, "another process has died")
                 case .settled(let count):
                     counts.value.add(count, to: .takeovers, "settled")

@@ -1,3 +1,4 @@
+-- kind: stop
 -- The conversations. A table `chatts` that the course's own servers left is taken over with its rows: `username` or
 -- `name`, with or without `appid`, without keys, with bounded columns.
 DO $$

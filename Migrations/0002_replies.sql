@@ -1,3 +1,4 @@
+-- kind: stop
 -- A reply is a row from the start of its turn: it is found by its name, read while it is being made, and taken over from
 -- a process that died. Branches of a conversation are links between its rows. See docs/architecture.md.
 ALTER TABLE chatts

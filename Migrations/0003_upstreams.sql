@@ -1,3 +1,4 @@
+-- kind: stop
 -- The model servers, what waits for them, and how replies came about.
 ALTER TABLE chatts ADD COLUMN account text;
 

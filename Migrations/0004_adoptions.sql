@@ -1,3 +1,4 @@
+-- kind: stop
 -- Rescues begin a reply anew as well: what bounds how often it is taken over from processes that died is counted apart.
 ALTER TABLE chatts ADD COLUMN adoptions integer;
 

@@ -1,3 +1,4 @@
+-- kind: stop
 -- A lease knows since when it has been renewed without a gap: that proves that the database could be reached all the time, so
 -- that a process whose own lease has expired meanwhile is dead. A process of an earlier version leaves it null, and proves
 -- nothing.

@@ -1,3 +1,4 @@
+-- kind: stop
 -- How much a conversation has come to, so that an append to one that is too large is refused without reading it.
 ALTER TABLE chatts ADD COLUMN total bigint;
 

@@ -1,3 +1,4 @@
+-- kind: stop
 -- The conversations by owner, for lists and for feeds. A process of an earlier version writes no such row; the next prompt adds it.
 -- appid is the key of the conversation. owner is the text with which the keys of the owner's named conversations begin.
 CREATE TABLE chatterd_conversations (

@@ -1,3 +1,4 @@
+-- kind: stop
 -- The keys of apps. The secret is stored as its SHA-256 only. scopes are words with spaces; models is a JSON array, null for all.
 CREATE TABLE chatterd_app_keys (
     id text PRIMARY KEY,

@@ -1,3 +1,4 @@
+-- kind: stop
 -- What credentials have used, by day (UTC). source is the key or the external issuer behind a credential: 'key ID' or 'issuer APP'. owner is
 -- the beginning of the keys of the owner's conversations; it is empty in the rows of totals.
 CREATE TABLE chatterd_usage (

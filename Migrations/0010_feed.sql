@@ -1,3 +1,4 @@
+-- kind: stop
 -- The feeds of conversations. epoch distinguishes a conversation from a later one of the same name. A feed that has not reached the
 -- revision base lacks changes that cannot be replayed: rows were replaced, imported or removed. It reads the conversation again.
 ALTER TABLE chatterd_conversations

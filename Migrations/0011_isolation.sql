@@ -1,3 +1,4 @@
+-- kind: stop
 -- Rows of conversations belong to owners. A transaction that serves a request runs as the role chatterd_member and sets chatterd.owner to
 -- the beginning of the keys of its owner's conversations; '*' stands for all. Without the setting it sees no row. The policies do not
 -- apply to other roles, so processes of an earlier version are not affected.

@@ -1,3 +1,4 @@
+-- kind: stop
 -- The sessions of browsers: what a cookie stands for. The cookie is stored as its SHA-256 only. kind and subject name the credential that
 -- was exchanged: admin, key (id), token (id of its key) or issuer (name). scopes are words with spaces; conversations and models are JSON
 -- arrays, null for all.

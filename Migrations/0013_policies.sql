@@ -1,3 +1,4 @@
+-- kind: stop
 -- The planner takes starts_with for a condition that few rows meet, sorts what it expects to be one row, and so reads a whole conversation
 -- for its last message. All rows that a statement of a request finds by its key meet the condition. The comparison of a number with <> tells
 -- the planner so.

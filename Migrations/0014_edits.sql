@@ -1,3 +1,4 @@
+-- kind: stop
 -- Processes keep histories in memory, and compare the version of a conversation, (epoch, base), with that of its kept history. chatterd's
 -- own statements raise base when they remove or replace rows. These triggers raise it for changes of rows by hand and by other programs,
 -- so that they are noticed too. A transaction of chatterd sets chatterd.owner and pays only for the comparison.

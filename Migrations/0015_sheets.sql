@@ -1,3 +1,4 @@
+-- kind: stop
 -- Sheets are the rows of the journal that have new text of many running replies: one row for each process and flush. They are in tables that
 -- take turns: one table is written, while processes repeat the text of their running replies there, and then the older tables are
 -- truncated. So the journal leaves no dead rows. A dump pins the tables that exist when it begins; further tables are created meanwhile.

@@ -1,3 +1,4 @@
+-- kind: stop
 -- The end of a reply changes no indexed column, so it is an update in place (HOT) where the page has room. What the indexes on state and
 -- closed found is now found by floor: a reply with a number up to it had ended when the row was added, and rows are only appended. See
 -- docs/decisions/0041-hot-updates.md.

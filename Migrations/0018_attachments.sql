@@ -1,3 +1,4 @@
+-- kind: stop
 -- The images of messages. An app has each of them once, by the SHA-256 of its text, however many messages have it. In the column extras such
 -- a message has references in their place: a text that begins with U+0001, which no JSON has. See docs/decisions/0052-attachments.md.
 CREATE TABLE chatterd_attachments (

@@ -1,3 +1,4 @@
+-- kind: stop
 -- The functions of chatterd are for its own role, and some of them for requests. PostgreSQL lets PUBLIC execute each new function, and looks
 -- for tables in pg_temp first unless the path names it: so any role of the database could have run its own code as the owner of the functions.
 

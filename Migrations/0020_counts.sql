@@ -1,3 +1,4 @@
+-- kind: stop
 -- Numbers that a peer has chosen, in the usage: the counts in a last line, and the numbers of imported rows.
 
 -- The count after a name, with its quotes, in the last event of a reply; null for none, and for a number that is not whole or has more than

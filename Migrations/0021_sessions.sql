@@ -1,3 +1,4 @@
+-- kind: stop
 -- The revocation of a session says when the session would have expired: afterwards nobody needs it. Those of versions before, which anybody
 -- could add, end with the longest session that they can concern.
 ALTER TABLE chatterd_revocations ADD COLUMN expires_at timestamptz;

@@ -1,3 +1,4 @@
+-- kind: stop
 -- The time of some functions and statements grew with the square of a size that clients choose. Statements are planned without a look at their
 -- parameters, and a plan may be from the time when a table was empty.
 

@@ -1,3 +1,4 @@
+-- kind: stop
 -- The lists of an owner are read in the order of changed_in, the ten minutes in which a conversation was changed last, so a page reads the
 -- rows of some periods and not all of the owner. Within a period changed_in does not change, so prompts update their rows in place (HOT) as
 -- before. Processes of an earlier version do not set it. See docs/decisions/0057-lists-by-periods.md.

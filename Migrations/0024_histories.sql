@@ -1,3 +1,4 @@
+-- kind: stop
 -- A client that keeps its history sends all of it with each prompt. Its conversation is found by the digest of the history up to the last
 -- answer: docs/decisions/0059-conversations-by-history.md. Replies of other requests have none, and end as before, in place (HOT).
 ALTER TABLE chatts ADD COLUMN history uuid;

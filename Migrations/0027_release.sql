@@ -1,3 +1,4 @@
+-- kind: stop
 -- Removes the references of a conversation to attachments that none of its messages has any more, after this transaction has removed or
 -- changed messages. A trigger then removes attachments without references. It has no effect if the conversation has more than p_rows rows:
 -- reading all of them for one would cost too much. Then the attachments stay until the conversation is removed.

@@ -1,3 +1,4 @@
+-- kind: expand
 -- The ends of replies of which hooks of the operator are to be told: docs/hooks.md. The transaction that ends a reply adds the rows.
 CREATE TABLE chatterd_deliveries (
     id uuid PRIMARY KEY DEFAULT gen_random_uuid(),

@@ -19,7 +19,7 @@ struct CapturedCommand: Sendable {
                 served.withLock { $0.append(configuration) }
                 return 0
             },
-            migrate: { _ in 1 },
+            migrate: { _, _ in 1 },
             keys: { _, request in
                 keyRequests.withLock { $0.append(request) }
                 return 0

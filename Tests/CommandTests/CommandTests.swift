@@ -8,7 +8,7 @@ import Testing
 @Suite(.timeLimit(.minutes(30))) struct CommandTests {
     @Test(arguments: [
         (["serve"], Command.serve(isDevelopment: false)), (["serve", "--dev"], .serve(isDevelopment: true)),
-        (["migrate"], .migrate), (["doctor"], .doctor(DoctorRequest())),
+        (["migrate"], .migrate(MigrateRequest())), (["doctor"], .doctor(DoctorRequest())),
         (["health"], .health(isReadiness: false)), (["health", "--ready"], .health(isReadiness: true)),
         (["tools", "list"], .tools(.list)), (["tools", "test", "f"], .tools(.test(name: "f", arguments: "{}"))),
         (["tools", "test", "f", #"{"n":1}"#], .tools(.test(name: "f", arguments: #"{"n":1}"#))),
@@ -19,6 +19,14 @@ import Testing
     ])
     func argumentsMakeACommand(_ arguments: [String], command: Command) throws {
         #expect(try Command(arguments: arguments) == command)
+    }
+
+    @Test func optionsOfMigrateAreRead() throws {
+        var request = MigrateRequest()
+        request.isDryRun = true
+        #expect(try Command(arguments: ["migrate", "--dry-run"]) == .migrate(request))
+        request.contracts = true
+        #expect(try Command(arguments: ["migrate", "--contract", "--dry-run"]) == .migrate(request))
     }
 
     @Test func optionsOfDoctorAreRead() throws {
@@ -49,7 +57,8 @@ import Testing
     }
 
     @Test(arguments: [
-        [], ["srve"], [""], ["serve", "--prod"], ["serve", "--dev", "8080"], ["migrate", "now"], ["health", "--dev"],
+        [], ["srve"], [""], ["serve", "--prod"], ["serve", "--dev", "8080"], ["migrate", "now"],
+        ["migrate", "--dry-run", "x"], ["health", "--dev"],
         ["tools"], ["tools", "run"], ["tools", "list", "f"], ["tools", "test"], ["tools", "test", "f", "{}", "x"],
         ["help", "me"], ["help", "limits", "variables"], ["--dev"], ["version", "1"], ["SERVE"],
     ])

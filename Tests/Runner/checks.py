@@ -236,6 +236,10 @@ def proxies(run: Run) -> None:
     run.commands.run("Tests/System/proxies/proxies.sh", *(run.arguments or ["--short"]), env=programs())
 
 
+def upgrade(run: Run) -> None:
+    run.commands.run("Tests/System/proxies/upgrade.sh", *run.arguments, env=programs())
+
+
 def patroni(run: Run) -> None:
     packages = next(run.python("patroni").parent.parent.glob("lib/python*/site-packages"))
     run.commands.run("Tests/System/chaos/patroni.sh", *run.arguments, env=programs() | {"PATRONI_PACKAGES": str(packages)})
@@ -290,6 +294,7 @@ CHECKS = [
     Check("swift", "the Swift tests", swift(), build="tests", time="4 / 6", limit=2400),
     Check("fairness", "the order of three processes before a model server with one slot", fairness, time="0.5 / 1", lane="waits"),
     Check("proxies", "deploy/ with nginx, HAProxy and PgBouncer", proxies, needs="run tests proxies", form="long", time="3", lane="waits"),
+    Check("upgrade", "the previous release and this one on one database under load, forward and back: no request fails", upgrade, needs="build run tests proxies", form="long", time="7", limit=2400),
     Check("clients", "curl and Python as clients", clients, time="1", lane="waits"),
     Check("doors", "programs for Ollama, OpenAI and Anthropic at the front doors; the long form: llm and LiteLLM too", doors, time="1 / 3", lane="waits"),
     Check("compatibility", "the packages of OpenAI, Anthropic and Ollama in both modes, against docs/compatibility.md", compatibility, time="1", lane="waits"),

@@ -6,7 +6,7 @@ public enum Command: Sendable, Equatable {
     /// Serves; with `isDevelopment`, with a private PostgreSQL if no database is named.
     case serve(isDevelopment: Bool)
     /// Brings the database's schema up to date.
-    case migrate
+    case migrate(MigrateRequest)
     /// Checks everything that serving needs, and explains failures.
     case doctor(DoctorRequest)
     /// Makes, lists, revokes or replaces keys of apps.
@@ -40,7 +40,7 @@ public enum Command: Sendable, Equatable {
         case _ where rest.contains { $0 == "-h" || $0 == "--help" }: self = .help(.commands)
         case "help": self = .help(try Self.topic(rest))
         case "serve": self = .serve(isDevelopment: try Self.has("--dev", name, rest))
-        case "migrate": self = try Self.alone(.migrate, name, rest)
+        case "migrate": self = .migrate(try MigrateRequest(arguments: rest))
         case "doctor": self = .doctor(try DoctorRequest(arguments: rest))
         case "keys": self = .keys(try KeysRequest(arguments: rest))
         case "tools": self = .tools(try ToolsRequest(arguments: rest))

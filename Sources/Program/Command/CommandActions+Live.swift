@@ -12,11 +12,22 @@ extension CommandActions {
             serve: { configuration, isDevelopment in
                 await ServeCommand(configuration, isDevelopment: isDevelopment).run()
             },
-            migrate: { configuration in
+            migrate: { configuration, request in
                 do {
-                    let target = try ConnectionTarget(configuration.store.database)
-                    let outcome = try await Migrator(target).run(timeout: configuration.store.startTimeout)
-                    CommandRunner.write(outcome.description, to: 1)
+                    let migrator = Migrator(try ConnectionTarget(configuration.store.database)) {
+                        CommandRunner.write($0, to: 1)
+                    }
+                    let (contracts, timeout) = (request.contracts, configuration.store.startTimeout)
+                    if request.isDryRun {
+                        let lines = try await migrator.plan(contracts: contracts, timeout: timeout)
+                        CommandRunner.write(lines.joined(separator: "\n"), to: 1)
+                    } else {
+                        let outcome = try await migrator.run(contracts: contracts, timeout: timeout)
+                        // What it has done is written already, line by line.
+                        if outcome.applied.isEmpty && outcome.changes.isEmpty {
+                            CommandRunner.write(MigrationOutcome.nothing, to: 1)
+                        }
+                    }
                     return 0
                 } catch {
                     CommandRunner.write("chatterd: \(error)", to: 2)

@@ -5,7 +5,7 @@ public struct CommandActions: Sendable {
     /// Serves until a signal ends it; returns the exit code. Reports its failures itself.
     public var serve: @Sendable (_ configuration: Configuration, _ isDevelopment: Bool) async -> Int32
     /// Migrates; returns the exit code. Reports its failures itself.
-    public var migrate: @Sendable (_ configuration: Configuration) async -> Int32
+    public var migrate: @Sendable (_ configuration: Configuration, _ request: MigrateRequest) async -> Int32
     /// Runs `chatterd keys`; returns the exit code. Reports its failures itself.
     public var keys: @Sendable (_ configuration: Configuration, _ request: KeysRequest) async -> Int32
     /// Checks the database: reachable, of a fitting version, writable, migrated.
@@ -14,7 +14,7 @@ public struct CommandActions: Sendable {
     /// Creates a set of actions.
     public init(
         serve: @escaping @Sendable (_ configuration: Configuration, _ isDevelopment: Bool) async -> Int32,
-        migrate: @escaping @Sendable (_ configuration: Configuration) async -> Int32,
+        migrate: @escaping @Sendable (_ configuration: Configuration, _ request: MigrateRequest) async -> Int32,
         keys: @escaping @Sendable (_ configuration: Configuration, _ request: KeysRequest) async -> Int32,
         checkDatabase: @escaping @Sendable (_ configuration: Configuration) async -> [Doctor.Check]
     ) {

@@ -8,7 +8,9 @@ enum CommandHelp {
 
           serve             serve, as the environment says
           serve --dev       serve with a private PostgreSQL under .chatterd/, and the model echo if no other answers
-          migrate           bring the database's schema up to date, and end
+          migrate           bring the database's schema up to date, and end; options: --dry-run (say what would run,
+                            and which tables it locks), and --contract (run contractions too: older versions cannot
+                            start afterwards)
           doctor            check everything that serving needs, and say what to do about it; options: --json,
                             --chat (a model of each server answers a few words), and
                             --through URL [--model NAME] [--key-file PATH] (measure a stream as clients get it)

@@ -58,8 +58,8 @@ public struct CommandRunner: Sendable {
         case .serve(let isDevelopment):
             return await actions.serve(
                 try configuration(database: isDevelopment ? .privateClusterIfAbsent : .required), isDevelopment)
-        case .migrate:
-            return await actions.migrate(try configuration(database: .required))
+        case .migrate(let request):
+            return await actions.migrate(try configuration(database: .required), request)
         case .doctor(let request):
             return await Doctor(request, environment: environment, checkDatabase: actions.checkDatabase)
                 .run(output).exitCode

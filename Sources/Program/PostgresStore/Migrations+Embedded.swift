@@ -2,6 +2,9 @@ import ChatterdPostgres
 
 // The names of the resources are the package manager's: it replaces a leading digit by an underscore.
 extension Migration {
+    /// The name of the newest one.
+    public static let newest = embedded.last?.name ?? "none"
+
     /// The files of `Migrations/`, as they were when the program was built; a test holds the list against the folder.
     public static var embedded: [Migration] {
         [
@@ -47,6 +50,7 @@ extension Migration {
                 name: "0029_approvals", sql: String(decoding: PackageResources._029_approvals_sql, as: UTF8.self)),
             Migration(
                 name: "0030_deliveries", sql: String(decoding: PackageResources._030_deliveries_sql, as: UTF8.self)),
+            Migration(name: "0031_levels", sql: String(decoding: PackageResources._031_levels_sql, as: UTF8.self)),
         ]
     }
 }

@@ -58,6 +58,15 @@ import Testing
         #expect(lines.contains { $0.hasPrefix("FAIL  migrations: \(finding)") }, "\(lines)")
     }
 
+    @Test func databaseThatIsNewerByExpansionsIsFine() async throws {
+        let lines = try await lines(after: "INSERT INTO chatterd_expansions VALUES ('9999_new', 'x')")
+        #expect(
+            lines.contains {
+                $0.hasPrefix("ok    migrations: all ")
+                    && $0.hasSuffix(" are applied; the database is newer by expansions: 9999_new")
+            }, "\(lines)")
+    }
+
     @Test(arguments: [(3_600 as Int64, "ahead of"), (-3_600, "behind")])
     func clockThatDiffersIsAWarning(seconds: Int64, words: String) async throws {
         let database = try await blocking { try PrivateCluster.shared().makeDatabase() }

@@ -119,6 +119,38 @@ import Testing
         #expect(holders == [["1"], ["0"], ["2"]])
     }
 
+    /// After a rollback the database has expansions of a newer version.
+    @Test func serverStartsOnADatabaseThatIsNewerByExpansions() async throws {
+        let upstream = try ScriptedUpstream.answering(["ok"])
+        try await onThread {
+            let cluster = try PrivateCluster.shared()
+            let database = try cluster.makeDatabase()
+            try cluster.query("INSERT INTO chatterd_expansions VALUES ('9999_new', 'x')", database: database)
+            let environment = Stage.environment(upstream: upstream.url, database: database)
+            let program = try TestProgram("chatterd", ["serve"], environment: environment)
+            let port = try program.waitForPort()
+            try prolongLeases(in: database, of: cluster)
+            try eventually("ready", isTrue: { try RawClient.get(port: port, "/readyz").status == 200 })
+            Transcript(try RawClient.post(port: port, "/llmchat", json: chatBody("app", "x"))).check()
+            // A contraction is refused.
+            try cluster.query("INSERT INTO chatterd_migrations VALUES ('9999_old', 'x')", database: database)
+            let second = try TestProgram("chatterd", ["serve"], environment: environment)
+            #expect(try second.waitForExit() == 1)
+            #expect(second.lines.contains { $0.contains("does not know: 9999_old; start a newer chatterd") })
+        }
+    }
+
+    @Test func dryRunOfMigrateChangesNothing() async throws {
+        try await onThread {
+            let cluster = try PrivateCluster.shared()
+            let database = try cluster.makeEmptyDatabase()
+            let environment = Stage.environment(upstream: "http://127.0.0.1:9", database: database)
+            let program = try TestProgram("chatterd", ["migrate", "--dry-run"], environment: environment)
+            #expect(try program.waitForExit() == 0)
+            #expect(try cluster.query("SELECT FROM pg_class WHERE relname ^@ 'chatt'", database: database).isEmpty)
+        }
+    }
+
     @Test func changedMigrationIsRefused() async throws {
         try await onThread {
             let cluster = try PrivateCluster.shared()

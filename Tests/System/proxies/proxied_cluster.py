@@ -16,10 +16,11 @@ from harness.machine import TIMEOUT
 from harness.model_server import LAST, ModelExchange, ModelServer, line
 from harness.processes import Process
 from harness.record import Record
-from harness.script import Script
+from harness.script import Script, answer, whole
 from harness.upstream import Upstream
 from proxies.programs import HAProxy, Nginx
 
+COUNTS = ("prompts", "keys repeated", "resumes", "requests cut", "streams cut", "status 502", "status 503", "status 504")
 RETRIED = (502, 503, 504)
 """Statuses after which a client retries the same request."""
 DELAY = 3
@@ -64,8 +65,9 @@ def settings(upstream: ModelServer, hand: ModelServer) -> dict[str, str]:
 class ProxiedCluster:
     """The processes, the database, the proxy and the model servers."""
 
-    def __init__(self, options: Any, scratch: str, proxy: Nginx | HAProxy) -> None:
+    def __init__(self, options: Any, scratch: str, proxy: Nginx | HAProxy, **changes: str) -> None:
         self.record, self.database, self.proxy = Record(), Cluster(scratch), proxy
+        self._changes = changes
         self.hand, self.upstream = SteppedModel(), Upstream(self.record)
         self.processes: list[Process] = []
         self._options, self._scratch = options, scratch
@@ -75,7 +77,7 @@ class ProxiedCluster:
         await asyncio.gather(self.hand.start(), self.upstream.start(), self.database.make())
         for slot in range(3):
             process = Process(
-                slot, self._options.program, self._scratch, self.database.conninfo, self.record, **settings(self.upstream, self.hand))
+                slot, self._options.program, self._scratch, self.database.conninfo, self.record, **settings(self.upstream, self.hand) | self._changes)
             process.start()
             self.processes.append(process)
         for process in self.processes:
@@ -111,6 +113,29 @@ class ProxiedCluster:
     async def ask(self, method: str, path: str, body: Any = None, fields: dict[str, str] | None = None) -> Exchange:
         """A request through the proxy."""
         return await Exchange.ask(Address(self.proxy.port), self.record, method, path, fields, body)
+
+    async def examine(self, callers: list[Caller], faults: list[str]) -> dict[str, float]:
+        """Compares what clients have read with the table and the model server's answers; adds the faults, and returns the counts."""
+        count = self.record.count
+        figures: dict[str, float] = {"interrupted": 0} | {name: count[name] for name in COUNTS}
+        for script, ledger in (reply for caller in callers for reply in caller.replies):
+            rows = await self.database.rows(
+                "SELECT r.state, r.message FROM chatts p LEFT JOIN chatts r ON r.appid = p.appid AND r.turn = p.turn AND r.seq = r.turn "
+                f"WHERE p.message LIKE 'token={script.token} %'")
+            if len(rows) != 1 or rows[0]["state"] is None:
+                faults.append(f"{script.token}: stored {len(rows)} times, {rows}")
+                continue
+            stored = (rows[0]["message"].encode(), b"", b"")
+            if wrong := ledger.seal(self.record.now()).agrees(stored):
+                faults.append(f"{script.token}: {wrong}")
+            if ledger.is_error != (rows[0]["state"] != "complete"):
+                faults.append(f"{script.token}: reported {ledger.final}, stored as {rows[0]['state']}")
+            said = [whole(answer(script, call.number))[0] for call in self.upstream.calls[script.token]]
+            if rows[0]["state"] == "complete" and not any(text == stored[0] for text in said):
+                faults.append(f"{script.token}: complete, but none of {len(said)} answers")
+            figures["interrupted"] += rows[0]["state"] != "complete"
+        faults += [f"{violation.kind}: {violation.token} {violation.text}" for violation in self.record.violations]
+        return figures
 
     async def stop(self) -> None:
         """Stops the processes in order, and then the servers that they need."""
@@ -151,6 +176,12 @@ class Caller:
                 # Probably another process answers than the one that generates the reply.
                 reading.append(self._follow(path, script, await self._retry("GET", path, None, {})))
             await asyncio.gather(*reading)
+            if self._chance.random() < 0.3:
+                again = await self._retry("POST", "/llmchat", body, {"Idempotency-Key": script.token})
+                again.close()
+                if again.fields["location"] != path:
+                    self._cluster.record.violation("doubled prompts", script.token, f"{path} and {again.fields['location']}")
+                count["keys repeated"] += 1
 
     async def _follow(self, path: str, script: Script, exchange: Exchange) -> None:
         """Reads a reply to its end, over several connections if needed."""

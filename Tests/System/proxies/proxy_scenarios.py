@@ -6,7 +6,6 @@ import asyncio
 import json
 
 from harness.machine import TIMEOUT
-from harness.script import answer, whole
 from proxies.programs import Nginx
 from proxies.proxied_cluster import Caller, ProxiedCluster
 
@@ -136,33 +135,8 @@ class ProxyScenarios:
         for caller in callers:
             caller.is_over = True
         await asyncio.gather(*talking)
-        self.figures |= {"interrupted": 0, "restarts": 3 * rounds} | {
-            name: count[name] for name in ("prompts", "resumes", "requests cut", "streams cut", "status 502", "status 503", "status 504")}
-        for caller in callers:
-            await self._check(caller)
-        for violation in cluster.record.violations:
-            self.faults.append(f"{violation.kind}: {violation.token} {violation.text}")
+        self.figures |= {"restarts": 3 * rounds} | await cluster.examine(callers, self.faults)
         self.require("no live upstreams" not in cluster.proxy.log(), "nginx: no live upstreams")
 
     async def _more(self, wanted: int) -> bool:
         return self.cluster.record.count["prompts"] >= wanted
-
-    async def _check(self, caller: Caller) -> None:
-        """Compares the text of a client with the table and with the model server's answers to its prompts."""
-        for script, ledger in caller.replies:
-            rows = await self.cluster.database.rows(
-                "SELECT r.state, r.message FROM chatts p LEFT JOIN chatts r ON r.appid = p.appid AND r.turn = p.turn AND r.seq = r.turn "
-                f"WHERE p.message LIKE 'token={script.token} %'")
-            if len(rows) != 1 or rows[0]["state"] is None:
-                self.faults.append(f"{script.token}: stored {len(rows)} times, {rows}")
-                continue
-            stored = (rows[0]["message"].encode(), b"", b"")
-            if wrong := ledger.seal(self.cluster.record.now()).agrees(stored):
-                self.faults.append(f"{script.token}: {wrong}")
-            if ledger.is_error != (rows[0]["state"] != "complete"):
-                self.faults.append(f"{script.token}: reported {ledger.final}, stored as {rows[0]['state']}")
-            said = [whole(answer(script, call.number))[0] for call in self.cluster.upstream.calls[script.token]]
-            is_whole = any(text == stored[0] for text in said)
-            if rows[0]["state"] == "complete" and not is_whole:
-                self.faults.append(f"{script.token}: complete, but none of {len(said)} answers")
-            self.figures["interrupted"] += rows[0]["state"] != "complete"

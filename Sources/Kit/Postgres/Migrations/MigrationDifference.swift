@@ -6,6 +6,8 @@ public struct MigrationDifference: Sendable, Equatable {
     public enum Kind: String, Sendable {
         /// The program does not know a migration of the database.
         case unknown
+        /// The program does not know an expansion of the database, and needs not.
+        case expansion
         /// The text of the program is not the one that was applied.
         case changed
         /// The database lacks it.

@@ -178,17 +178,24 @@ struct DatabaseCheck: Sendable {
     ) async -> (check: Doctor.Check, areNone: Bool) {
         let known = Migration.embedded
         var missing = known.map(\.name)
+        var newer: [String] = []
         if state.hasMigrations {
             let differences: [MigrationDifference]
             do throws(PostgresError) {
-                differences = Array(try await pool.run(Migrator.differences(from: known)))
+                differences = Array(
+                    try await pool.run(Migrator.differences(from: known, hasExpansions: state.hasExpansions)))
             } catch {
                 return (.wrong(.migrations, "\(error)", advice: error.advice), false)
             }
             if let check = Self.refusal(differences) { return (check, false) }
             missing = differences.names(.missing)
+            newer = differences.names(.expansion)
         }
-        if let first = missing.first, known.contains(where: { $0.name > first && !missing.contains($0.name) }) {
+        let outstanding =
+            state.hasMigrations ? known.filter { $0.kind == .contract && missing.contains($0.name) }.map(\.name) : []
+        missing.removeAll { outstanding.contains($0) }
+        let applied = known.map(\.name).filter { !missing.contains($0) && !outstanding.contains($0) }
+        if let first = missing.first, let last = applied.last, last > first {
             return (
                 .wrong(
                     .migrations, "\(missing.joined(separator: ", ")) not applied, though later ones are",
@@ -206,7 +213,17 @@ struct DatabaseCheck: Sendable {
                 .wrong(.migrations, "\(missing.joined(separator: ", ")) not applied", advice: advice), false
             )
         }
-        return (.fine(.migrations, "all \(known.count) are applied"), true)
+        guard outstanding.isEmpty else {
+            return (
+                .doubtful(
+                    .migrations, "\(outstanding.joined(separator: ", ")) not applied, without which this program works",
+                    advice:
+                        "run `chatterd migrate --contract` when no older version runs, and none will be started again"),
+                true
+            )
+        }
+        let more = newer.isEmpty ? "" : "; the database is newer by expansions: \(newer.joined(separator: ", "))"
+        return (.fine(.migrations, "all \(known.count) are applied\(more)"), true)
     }
 
     /// What `serve` refuses.

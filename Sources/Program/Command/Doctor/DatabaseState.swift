@@ -9,6 +9,8 @@ struct DatabaseState: Sendable {
     let isReadOnly: Bool
     /// Whether the table of applied migrations exists.
     let hasMigrations: Bool
+    /// Whether the table of applied expansions exists.
+    let hasExpansions: Bool
     /// Whether the table of live processes exists, and may be read.
     let hasProcesses: Bool
     /// Whether the role may create tables.
@@ -30,7 +32,7 @@ struct DatabaseState: Sendable {
                 )
                 SELECT current_setting('server_version'), current_setting('server_version_num')::int8,
                     pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
-                    to_regclass('chatterd_migrations') IS NOT NULL,
+                    to_regclass('chatterd_migrations') IS NOT NULL, to_regclass('chatterd_expansions') IS NOT NULL,
                     coalesce(has_table_privilege(to_regclass('chatterd_processes'), 'SELECT'), false),
                     coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
                     current_user::text, coalesce(current_schema(), '…')::text,
@@ -44,8 +46,8 @@ struct DatabaseState: Sendable {
         ) { row in
             DatabaseState(
                 version: row.nextText(), versionNumber: row.nextInt(), isReadOnly: row.nextBool(),
-                hasMigrations: row.nextBool(), hasProcesses: row.nextBool(), mayCreate: row.nextBool(),
-                role: row.nextText(), schema: row.nextText(), connections: row.nextInt())
+                hasMigrations: row.nextBool(), hasExpansions: row.nextBool(), hasProcesses: row.nextBool(),
+                mayCreate: row.nextBool(), role: row.nextText(), schema: row.nextText(), connections: row.nextInt())
         })
 
     /// The database's time of day, in microseconds since 1970.

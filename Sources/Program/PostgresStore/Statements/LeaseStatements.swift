@@ -21,16 +21,16 @@ enum LeaseStatements {
     /// - Parameter sheets: the oldest generation of sheets that the process needs; `nil` if it has not released any: a process without a
     ///   lease needs those from now on.
     static func renew(_ process: ReplyID, sheets: Int32?) -> Query<Int32> {
-        Query(renewStatement, .uuid(process), sheets.map { .int8(Int64($0)) } ?? .null)
+        Query(renewStatement, .uuid(process), sheets.map { .int8(Int64($0)) } ?? .null, .text(Migration.newest))
     }
 
     private static let renewStatement = Statement(
-        "renew_lease", .uuid, .int8,
+        "renew_lease", .uuid, .int8, .text,
         sql: """
-            INSERT INTO chatterd_processes AS l (id, expires_at, since, sheets)
+            INSERT INTO chatterd_processes AS l (id, expires_at, since, sheets, schema)
             VALUES (
                 $1, now() + interval '\(ProcessLease.lifetime) s', now(),
-                coalesce($2::integer, (SELECT max(generation) FROM chatterd_sheet_tables)))
+                coalesce($2::integer, (SELECT max(generation) FROM chatterd_sheet_tables)), $3)
             ON CONFLICT (id) DO UPDATE SET
                 expires_at = excluded.expires_at, since = CASE WHEN \(isUnbroken) THEN l.since ELSE now() END,
                 sheets = coalesce($2::integer, l.sheets)

@@ -73,6 +73,7 @@ public final class Application: Sendable {
             metricsShard: metricsShard, series: series, log: log)
         do throws(StartError) {
             await application.openStore()
+            try await Self.checkMigrations(database, within: configuration.store.startTimeout)
             if isAlone {
                 try await application.closeOpenTurns()
             }
@@ -100,6 +101,17 @@ public final class Application: Sendable {
         let migrator = Migrator(database) { log.event(.info, "migration", .detail($0)) }
         do {
             _ = try await migrator.run(timeout: timeout)
+        } catch {
+            throw StartError("The database cannot be used: \(error)")
+        }
+    }
+
+    /// Throws if a contraction has run since `migrate`: from now on the lease of this process prevents it.
+    private static func checkMigrations(
+        _ database: ConnectionTarget, within timeout: Duration
+    ) async throws(StartError) {
+        do throws(PostgresError) {
+            try await Migrator(database).check(timeout: timeout)
         } catch {
             throw StartError("The database cannot be used: \(error)")
         }

@@ -23,7 +23,6 @@ struct MetricsCollector: Sendable {
     let series: SeriesLimit
 
     /// The newest migration of the program.
-    private static let schema = Migration.embedded.last?.name ?? "none"
     /// The time that the shards have to answer.
     static let timeout = Duration.seconds(5)
 
@@ -139,7 +138,7 @@ struct MetricsCollector: Sendable {
     }
 
     private func addProcess(openFiles: Int, to counts: MetricCounts) {
-        counts.set(.build, to: 1, Version.current, Self.schema)
+        counts.set(.build, to: 1, Version.current, Migration.newest)
         counts.set(.processCPU, to: Int(csystem_cpu_us()))
         counts.set(.processMemory, to: Int(csystem_resident_bytes()))
         counts.set(.processOpenFiles, to: openFiles)

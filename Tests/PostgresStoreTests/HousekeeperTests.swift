@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdChat
 import ChatterdIdentity
 import ChatterdPostgres
@@ -197,13 +198,17 @@ import Testing
                 WHERE appid IN ('old', 'running') OR appid = 'young' AND seq = 1 OR appid LIKE 'row%';
                 INSERT INTO chatts (appid, seq, name, message, time) VALUES ('', 1, 'n', 'm', '2020-01-01')
                 """)
-            let keeper = Self.keeper(of: processes, retention: .seconds(3_600))
-            for left in [183, 133, 83, 33, 2, 2] {
-                try await keeper.runRound()
-                #expect(
-                    try await processes.sql("SELECT count(DISTINCT appid) FROM chatts WHERE appid <> ''")
-                        == [["\(left)"]])
-            }
+            let lags = Lock<[Duration]>([])
+            let keeper = Self.keeper(
+                of: processes, retention: .seconds(3_600),
+                observe: { event in
+                    if case .retained(let lag) = event { lags.withLock { $0.append(lag) } }
+                })
+            // A round examines further conversations for a second after it has removed one.
+            for _ in 0..<3 { try await keeper.runRound() }
+            // They were removed a day after their last addition, an hour after which they may be.
+            let found = lags.withLock { $0 }
+            #expect(found.count == 3 && found.allSatisfy { .seconds(82_800)...(.seconds(86_400)) ~= $0 }, "\(found)")
             #expect(
                 try await processes.sql("SELECT DISTINCT appid FROM chatts ORDER BY 1")
                     == [[""], ["running"], ["young"]])
@@ -322,10 +327,12 @@ import Testing
     }
 
     private static func keeper(
-        of processes: StoreProcesses, retention: Duration? = nil, adopt: @escaping @Sendable () async -> Void = {}
+        of processes: StoreProcesses, retention: Duration? = nil, adopt: @escaping @Sendable () async -> Void = {},
+        observe: @escaping @Sendable (Housekeeper.Event) -> Void = { _ in }
     ) -> Housekeeper {
         Housekeeper(
-            store: processes.second, turns: TurnBoard(limits: RelayLimits()), retention: retention, adopt: adopt)
+            store: processes.second, turns: TurnBoard(limits: RelayLimits()), retention: retention, adopt: adopt,
+            observe: observe)
     }
 
     private static func streaming(_ processes: StoreProcesses) async throws -> Int {

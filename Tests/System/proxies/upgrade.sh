@@ -12,8 +12,11 @@ if [ -z "${PREVIOUS:-}" ]; then
     home=$PWD/.build/previous/$commit
     PREVIOUS=$home/.build/debug/chatterd
     if [ ! -e "$home/built" ]; then
-        git cat-file -e "$commit^{commit}" 2>/dev/null ||
-            die "the commit $commit of the previous release is not in this clone: git fetch --unshallow, or name the program in PREVIOUS"
+        # A clone without history cannot have it: the runner names the check as not run.
+        git cat-file -e "$commit^{commit}" 2>/dev/null || {
+            say "NOT RUN: the commit $commit of the previous release is not in this clone: git fetch --unshallow, or name the program in PREVIOUS"
+            exit 77
+        }
         say "building the previous release, $(git describe --always "$commit")"
         rm -rf "$PWD/.build/previous" && mkdir -p "$home"
         git archive "$commit" | tar -x -C "$home"

@@ -186,7 +186,7 @@ FAULTS = [
     # It is late after 60 s, and the alert fires 5 minutes after that.
     Case("the housekeeper stops", housekeeper(26), alerts=("HousekeepingStuck",)),
     Case("the housekeeper does not succeed at first", first_round(26), alerts=("HousekeepingStuck",)),
-    Case("retention is late", {"chatterd_retention_lag_seconds": changing(5, 3601, 12)}, alerts=("RetentionLag",)),
+    Case("retention is late", {"chatterd_retention_lag_seconds": changing(5, 3601, 26)}, alerts=("RetentionLag",)),
     Case("the housekeeper never succeeds", {}, ["chatterd_housekeeping_last_success_timestamp_seconds"], ("HousekeepingStuck",)),
 ]
 

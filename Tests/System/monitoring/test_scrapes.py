@@ -36,7 +36,7 @@ class ScrapeTests(ServerTestCase):
             {"name": "caller", "kind": "ollama", "url": caller.url, "models": ["m"]},
         ]
         tools = [{"name": "repeat", "description": "Repeats its arguments.", "command": ["/bin/cat"]}]
-        cls.server = Server(directory, CHATTERD_METRICS_LISTEN="127.0.0.1:0", CHATTERD_UPSTREAMS=json.dumps(upstreams),
+        cls.server = Server(directory, CHATTERD_METRICS_LISTEN="127.0.0.1:0", CHATTERD_RETENTION="1h", CHATTERD_UPSTREAMS=json.dumps(upstreams),
                             CHATTERD_TOOLS=json.dumps(tools))
         cls.addClassCleanup(cls.server.stop)
         cls.url = cls.server.url

@@ -12,103 +12,98 @@ public struct SpanDocument: Sendable {
         self.version = version
     }
 
-    /// The document of spans.
+    /// The document of spans. It is written from prepared pieces, because each prompt has some six spans.
     public func json(_ spans: [TraceSpan]) -> ByteBuffer {
         var buffer = ByteBuffer(capacity: 512 * (spans.count + 1))
-        buffer.appendJSON { json in
-            json.object { json in
-                json.array("resourceSpans") { json in
-                    json.object { json in
-                        json.object("resource") { json in
-                            json.array("attributes") { json in
-                                for (key, value) in resource { json.attribute(key, .text(value)) }
-                            }
-                        }
-                        json.array("scopeSpans") { json in
-                            json.object { json in
-                                json.object("scope") { json in
-                                    json.member("name", "chatterd")
-                                    json.member("version", version)
-                                }
-                                json.array("spans") { json in
-                                    for span in spans { json.span(span) }
-                                }
-                                json.member(
-                                    "schemaUrl", "https://opentelemetry.io/schemas/\(SpanAttribute.version)")
-                            }
-                        }
-                    }
-                }
-            }
+        buffer.append("{\"resourceSpans\":[{\"resource\":{\"attributes\":[")
+        for (index, (key, value)) in resource.enumerated() {
+            buffer.append(index == 0 ? "{\"key\":" : ",{\"key\":")
+            buffer.append(jsonString: key)
+            buffer.append(",\"value\":{\"stringValue\":")
+            buffer.append(jsonString: value)
+            buffer.append("}}")
         }
+        buffer.append("]},\"scopeSpans\":[{\"scope\":{\"name\":\"chatterd\",\"version\":")
+        buffer.append(jsonString: version)
+        buffer.append("},\"spans\":[")
+        for (index, span) in spans.enumerated() {
+            if index > 0 { buffer.append(",") }
+            buffer.append(span)
+        }
+        buffer.append("],\"schemaUrl\":\"https://opentelemetry.io/schemas/")
+        buffer.append(utf8: SpanAttribute.version)
+        buffer.append("\"}]}]}")
         return buffer
     }
 }
 
-extension JSONWriter {
-    fileprivate mutating func span(_ span: TraceSpan) {
-        object { json in
-            json.hexadecimal("traceId") { $0.append(span.context.trace) }
-            json.hexadecimal("spanId") { $0.append(hexadecimal: span.context.span) }
-            if let parent = span.parent { json.hexadecimal("parentSpanId") { $0.append(hexadecimal: parent) } }
-            if !span.context.state.isEmpty { json.member("traceState", span.context.state) }
-            json.member("name", span.name)
-            json.member("kind", span.kind.rawValue)
-            // Numbers of 64 bits are texts, as in all JSON of Protocol Buffers.
-            json.member("startTimeUnixNano", "\(span.start)")
-            json.member("endTimeUnixNano", "\(span.end)")
-            json.array("attributes") { json in
-                for (key, value) in span.attributes { json.attribute(key.rawValue, value) }
-            }
-            if !span.events.isEmpty {
-                json.array("events") { json in
-                    for event in span.events {
-                        json.object { json in
-                            json.member("timeUnixNano", "\(event.time)")
-                            json.member("name", "\(event.name)")
-                        }
-                    }
-                }
-            }
-            if !span.links.isEmpty {
-                json.array("links") { json in
-                    for link in span.links {
-                        json.object { json in
-                            json.hexadecimal("traceId") { $0.append(link.trace) }
-                            json.hexadecimal("spanId") { $0.append(hexadecimal: link.span) }
-                        }
-                    }
-                }
-            }
-            // 2 is STATUS_CODE_ERROR.
-            if span.isFailed { json.object("status") { $0.member("code", 2) } }
+extension ByteBuffer {
+    fileprivate mutating func append(_ span: TraceSpan) {
+        append("{\"traceId\":\"")
+        append(span.context.trace)
+        append("\",\"spanId\":\"")
+        append(hexadecimal: span.context.span)
+        if let parent = span.parent {
+            append("\",\"parentSpanId\":\"")
+            append(hexadecimal: parent)
         }
+        append("\"")
+        if !span.context.state.isEmpty {
+            append(",\"traceState\":")
+            append(jsonString: span.context.state)
+        }
+        append(",\"name\":")
+        append(jsonString: span.name)
+        append(",\"kind\":")
+        append(decimal: span.kind.rawValue)
+        // Numbers of 64 bits are texts, as in all JSON of Protocol Buffers.
+        append(",\"startTimeUnixNano\":\"")
+        append(decimal: UInt(span.start))
+        append("\",\"endTimeUnixNano\":\"")
+        append(decimal: UInt(span.end))
+        append("\",\"attributes\":[")
+        for (index, (key, value)) in span.attributes.enumerated() {
+            append(index == 0 ? "{\"key\":\"" : ",{\"key\":\"")
+            append(utf8: key.rawValue)
+            switch value {
+            case .text(let text):
+                append("\",\"value\":{\"stringValue\":")
+                append(jsonString: text)
+            case .number(let number):
+                append("\",\"value\":{\"intValue\":\"")
+                append(decimal: number)
+                append("\"")
+            }
+            append("}}")
+        }
+        append("]")
+        appendMoments(of: span)
+        // 2 is STATUS_CODE_ERROR.
+        append(span.isFailed ? ",\"status\":{\"code\":2}}" : "}")
     }
 
-    fileprivate mutating func attribute(_ key: String, _ value: TraceSpan.Value) {
-        object { json in
-            json.member("key", key)
-            json.object("value") { json in
-                switch value {
-                case .text(let text): json.member("stringValue", text)
-                case .number(let number): json.member("intValue", "\(number)")
-                case .texts(let texts):
-                    json.object("arrayValue") { json in
-                        json.array("values") { json in
-                            for text in texts { json.object { $0.member("stringValue", text) } }
-                        }
-                    }
-                }
+    private mutating func appendMoments(of span: TraceSpan) {
+        if !span.events.isEmpty {
+            append(",\"events\":[")
+            for (index, event) in span.events.enumerated() {
+                append(index == 0 ? "{\"timeUnixNano\":\"" : ",{\"timeUnixNano\":\"")
+                append(decimal: UInt(event.time))
+                append("\",\"name\":\"")
+                append(event.name)
+                append("\"}")
             }
+            append("]")
         }
-    }
-
-    private mutating func hexadecimal(_ name: String, _ digits: (inout ByteBuffer) -> Void) {
-        self.name(name)
-        raw { buffer in
-            buffer.append("\"")
-            digits(&buffer)
-            buffer.append("\"")
+        if !span.links.isEmpty {
+            append(",\"links\":[")
+            for (index, link) in span.links.enumerated() {
+                append(index == 0 ? "{\"traceId\":\"" : ",{\"traceId\":\"")
+                append(link.trace)
+                append("\",\"spanId\":\"")
+                append(hexadecimal: link.span)
+                append("\"}")
+            }
+            append("]")
         }
     }
 }

@@ -10,7 +10,6 @@ public struct TraceSpan: Sendable {
     /// The value of an attribute.
     public enum Value: Sendable {
         case text(String)
-        case texts([String])
         case number(Int)
     }
 
@@ -42,6 +41,7 @@ public struct TraceSpan: Sendable {
     ) {
         (self.context, self.parent, self.kind, self.name) = (context, parent, kind, name)
         (self.start, self.end) = (start, max(start, end))
+        attributes.reserveCapacity(6)
     }
 
     /// Adds an attribute; nothing for `nil`.
@@ -52,11 +52,6 @@ public struct TraceSpan: Sendable {
     /// Adds an attribute; nothing for `nil`.
     public mutating func add(_ key: SpanAttribute, _ number: Int?) {
         if let number { attributes.append((key, .number(number))) }
-    }
-
-    /// Adds an attribute that is a list.
-    public mutating func add(_ key: SpanAttribute, _ texts: [String]) {
-        attributes.append((key, .texts(texts)))
     }
 
     /// Adds a moment.

@@ -45,7 +45,7 @@ public struct ReplyDocument {
                 json.member("done", state != nil)
                 if !reply.provenance.isEmpty {
                     // The provenance is a list of members already.
-                    json.raw { $0.append(reply.provenance) }
+                    json.raw { $0.append(Self.withTimes(of: page.ending, reply.provenance)) }
                 }
                 if let ending = page.ending {
                     Self.write(otherMembersOf: ending.lastEvent.span, to: &json)
@@ -53,6 +53,22 @@ public struct ReplyDocument {
             }
         }
         json = buffer
+    }
+
+    /// The provenance, whose receipt, the last member, has the times of the last event too. They are stored once.
+    private static func withTimes(of ending: ReplyEnding?, _ provenance: [UInt8]) -> [UInt8] {
+        guard let last = ending?.lastEvent, provenance.last == UInt8(ascii: "}") else { return provenance }
+        var result = ByteBuffer(capacity: provenance.count + 64)
+        result.append(Array(provenance.dropLast()))
+        JSONMembers.forEach(of: last.span) { reader, key, value in
+            guard ReplyTimings.isName(key, reader) else { return }
+            result.append(",\"")
+            result.append(last.span.extracting(key.range))
+            result.append("\":")
+            result.append(last.span.extracting(value))
+        }
+        result.append("}")
+        return result.array
     }
 
     private static func write(_ state: ReplyState?, to json: inout JSONWriter) {

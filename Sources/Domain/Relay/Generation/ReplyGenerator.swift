@@ -83,8 +83,7 @@ final class ReplyGenerator {
     /// How the reply came about.
     var provenance: ReplyProvenance {
         ReplyProvenance(
-            parts: parts, report: run.report, timings: reply.facts.timings,
-            ignored: members.ignored(withThinking: run.omitsThinking),
+            parts: parts, report: run.report, ignored: members.ignored(withThinking: run.omitsThinking),
             format: form.value?.receipt(repaired: run.repaired))
     }
 

@@ -24,20 +24,16 @@ public struct ReplyProvenance: Sendable, Equatable {
     public var parts: [Part] = []
     /// The report on the last prompt; `nil` if no model server was asked.
     public var report: PromptReport?
-    /// The times of the reply.
-    public var timings = ReplyTimings()
     /// The paths of the request that have no effect, as a JSON array; `nil` for none.
     public var ignored: [UInt8]?
     /// The result of the check of the answer's form, as a JSON object; `nil` if it was not checked.
     public var format: [UInt8]?
 
     public init(
-        parts: [Part] = [], report: PromptReport? = nil, timings: ReplyTimings = ReplyTimings(),
-        ignored: [UInt8]? = nil, format: [UInt8]? = nil
+        parts: [Part] = [], report: PromptReport? = nil, ignored: [UInt8]? = nil, format: [UInt8]? = nil
     ) {
         self.parts = parts
         self.report = report
-        self.timings = timings
         self.ignored = ignored
         self.format = format
     }
@@ -64,7 +60,6 @@ extension ByteBuffer {
         if let report = provenance.report {
             append(provenance.parts.isEmpty ? "\"receipt\":{" : ",\"receipt\":{")
             append(report)
-            append(provenance.timings)
             if let ignored = provenance.ignored {
                 append(",\"ignored\":")
                 append(ignored)
@@ -114,12 +109,6 @@ extension ByteBuffer {
         if report.promptTokens != nil {
             append(report.isCutByServer ? ",\"cut_by_server\":true" : ",\"cut_by_server\":false")
         }
-    }
-
-    private mutating func append(_ timings: ReplyTimings) {
-        append(",\"ttft_ms\":", timings.timeToFirstToken?.wholeMilliseconds)
-        append(",\"queue_ms\":", timings.queue.wholeMilliseconds)
-        append(",\"attempts\":", timings.attempts)
     }
 
     private mutating func append(_ key: StaticString, _ number: Int?) {

@@ -1,7 +1,7 @@
 import ChatterdBasics
 import ChatterdChat
 
-/// The times of a reply that its last event and its receipt tell the client, in whole milliseconds.
+/// The times of a reply that its last event tells the client, in whole milliseconds.
 public struct ReplyTimings: Sendable, Equatable {
     /// `ttft_ms`: from the whole request to the first piece of the answer; `nil` without one.
     public var timeToFirstToken: Duration?
@@ -36,7 +36,8 @@ public struct ReplyTimings: Sendable, Equatable {
         return result.array
     }
 
-    private static func isName(_ key: JSONString, _ reader: borrowing JSONReader) -> Bool {
+    /// Whether a member of a last event is one of these.
+    public static func isName(_ key: JSONString, _ reader: borrowing JSONReader) -> Bool {
         reader.matches(key, "ttft_ms") || reader.matches(key, "queue_ms") || reader.matches(key, "attempts")
     }
 }
@@ -51,5 +52,5 @@ extension JSONWriter {
 }
 
 extension Duration {
-    var wholeMilliseconds: Int { Int(nanoseconds / 1_000_000) }
+    fileprivate var wholeMilliseconds: Int { Int(nanoseconds / 1_000_000) }
 }

@@ -118,6 +118,9 @@ struct ServeCommand: Sendable {
         if let address = application.metricsAddress {
             log.announce("metrics at http://\(address)/metrics")
         }
+        if let collector = configuration.tracing.endpoint {
+            log.announce("traces to \(collector.url)")
+        }
         if isDevelopment, let address = application.addresses.first {
             log.announce(Self.invitation(address, model: Self.modelToTry(configuration.upstreams)))
             if self.configuration.upstreams.adminToken == nil, let token = configuration.upstreams.adminToken {

@@ -43,6 +43,16 @@ import Testing
         }
     }
 
+    /// What a collector answers.
+    struct UpstreamAnswer: Sendable {
+        let status: Int
+        let body: String
+
+        init(_ status: Int, _ body: String) {
+            (self.status, self.body) = (status, body)
+        }
+    }
+
     private struct Span {
         let trace, id, name: String
         let parent: String?
@@ -94,6 +104,7 @@ import Testing
             let stages = spans.filter { $0.parent == reply.id }
             #expect(stages.map(\.name) == ["admission", "turn.wait", "chat tiny", "chat tiny", "store.close"])
             for stage in stages { #expect(reply.start <= stage.start && stage.start <= stage.end) }
+            #expect(request.start <= reply.start)
             let requests = stages.filter { $0.name == "chat tiny" }
             #expect(requests.map { $0.attributes["chatterd.upstream"] } == ["one", "two"])
             #expect(requests.map(\.isFailed) == [true, false] && requests.map(\.kind) == [3, 3])
@@ -153,14 +164,42 @@ import Testing
         }
     }
 
-    @Test func refusedPromptIsAFailedSpan() async throws {
+    @Test func refusedPromptHasASpanThatIsNoFailure() async throws {
         let collector = try Collector()
         try await onStage(environment: collector.settings()) { stage in
             let answer = try stage.ask("app", "x", adding: #","parent":"nonsense""#, fields: Self.fields)
             #expect(answer.status == 422)
             let spans = try collector.spans(with: "POST /llmchat")
-            #expect(spans.map(\.name) == ["POST /llmchat"] && spans[0].isFailed)
-            #expect(spans[0].attributes["error.type"] == "invalid_request")
+            #expect(spans.map(\.name) == ["POST /llmchat"] && !spans[0].isFailed)
+            #expect(spans[0].attributes["http.response.status_code"] == "422")
+        }
+    }
+
+    @Test func replyThatWasStoppedIsNoFailure() async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream.stalling(after: "Hello")
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            let (client, location) = try stage.begin("app", "x")
+            #expect(try client.nextDataEvent().text == "Hello")
+            #expect(try stage.stop(location).status == 200)
+            _ = client.readEvents()
+            let spans = try collector.spans(with: "POST /llmchat", "reply", "chat tiny")
+            #expect(spans.allSatisfy { !$0.isFailed })
+            #expect(spans.first { $0.name == "reply" }?.attributes["chatterd.reply.state"] == "cancelled")
+        }
+    }
+
+    @Test func failedReplyIsAFailure() async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream(.error(500, "broken"))
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            _ = try stage.ask("app", "x")
+            let spans = try collector.spans(with: "POST /llmchat", "reply", "chat tiny")
+            for span in spans {
+                let isBroken = ["POST /llmchat", "reply", "chat tiny"].contains(span.name)
+                #expect(span.isFailed == isBroken, "\(span.name)")
+                #expect(span.attributes["error.type"] == (isBroken ? "upstream_error" : nil))
+            }
         }
     }
 
@@ -202,8 +241,13 @@ import Testing
         }
     }
 
-    @Test func collectorThatFailsHoldsUpNoRequestAndItsSpansAreCounted() async throws {
-        let collector = try Collector(.plain(400, "no"))
+    @Test(arguments: [
+        UpstreamAnswer(400, "no"), UpstreamAnswer(500, String(repeating: "x", count: 100_000)),
+        UpstreamAnswer(200, #"{"partialSuccess":{"rejectedSpans":"1000","errorMessage":"no"}}"#),
+        UpstreamAnswer(200, #"{"partialSuccess":{"rejectedSpans":1000}}"#),
+    ])
+    func collectorThatRefusesHoldsUpNoRequestAndItsSpansAreCounted(answer: UpstreamAnswer) async throws {
+        let collector = try Collector(.plain(answer.status, answer.body))
         let upstream = try ScriptedUpstream.answering(["Hi"])
         let settings = collector.settings([
             .metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16", .spanDelay: "60000",

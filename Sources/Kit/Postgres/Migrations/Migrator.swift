@@ -82,7 +82,10 @@ public struct Migrator: Sendable {
         try await blocking { () throws(PostgresError) in
             let connection = try connect(until: ContinuousClock.now + timeout, timeout: timeout)
             try connection.execute("BEGIN READ ONLY")
-            let lines = try planLines(connection, contracts: contracts)
+            try limitWaits(connection)
+            let lines = try watched(connection, logsWaits: false) { () throws(PostgresError) in
+                try planLines(connection, contracts: contracts)
+            }
             try connection.execute("ROLLBACK")
             return lines
         }
@@ -132,7 +135,8 @@ public struct Migrator: Sendable {
                 log(
                     error.code == .connectionLost
                         ? "lost the connection to \(target): \(error.message)"
-                        : "\(error.message); trying again for at most \(end - ContinuousClock.now)")
+                        : "\(error.message); trying again for at most \((end - ContinuousClock.now).components.seconds) s"
+                )
                 usleep(UInt32(pause.nanoseconds / 1_000))
             }
         }
@@ -430,14 +434,15 @@ public struct Migrator: Sendable {
     }
 
     /// Runs statements, and says who has held them up if a lock was not available in time.
-    private func watched(
-        _ connection: BlockingConnection, logsWaits: Bool, _ body: () throws(PostgresError) -> Void
-    ) throws(PostgresError) {
+    private func watched<Value>(
+        _ connection: BlockingConnection, logsWaits: Bool, _ body: () throws(PostgresError) -> Value
+    ) throws(PostgresError) -> Value {
         let session = try connection.run(Query(SessionSettings.serverProcess)).first ?? 0
         let watcher = LockWatcher(session: session, target: target, log: logsWaits ? log : nil)
         do throws(PostgresError) {
-            try body()
+            let value = try body()
             _ = watcher.end()
+            return value
         } catch {
             let blockers = watcher.end()
             guard error.sqlState == Self.lockNotAvailable else { throw error }

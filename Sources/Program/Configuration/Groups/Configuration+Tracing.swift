@@ -11,6 +11,9 @@ extension Configuration {
             public let origin: Origin
             public let path: String
             public internal(set) var fields = Fields()
+
+            /// The whole URL, which has no secret.
+            public var url: String { "\(origin)\(origin.basePath)\(path)" }
         }
 
         /// The words of `OTEL_TRACES_SAMPLER`.
@@ -24,24 +27,9 @@ extension Configuration {
         }
 
         /// The words of `OTEL_EXPORTER_OTLP_PROTOCOL` that chatterd takes. It sends JSON; a receiver for HTTP tells the two by their type.
-        enum WireProtocol: String, CaseIterable, Sendable {
-            case json = "http/json"
-            case binary = "http/protobuf"
-        }
+        private static let wireProtocols = ["http/json", "http/protobuf"]
 
-        /// The words of `OTEL_TRACES_EXPORTER`.
-        enum Exporter: String, CaseIterable, Sendable {
-            case otlp
-            case none
-        }
-
-        /// The words of `OTEL_SDK_DISABLED`.
-        enum Truth: String, CaseIterable, Sendable {
-            case yes = "true"
-            case no = "false"
-        }
-
-        /// The limit of the attributes of the process.
+        /// The limit of the attributes of the process, and of the fields for the collector.
         static let maximumAttributes = 64
 
         /// The limit of an attempt to send a batch.
@@ -55,19 +43,17 @@ extension Configuration {
 
         private var target: Endpoint?
         private var fields = Fields()
-        /// The name of the process.
-        var serviceName = "chatterd"
+        private var serviceName: String?
         private var attributes: [(key: String, value: String)] = []
-        /// Read only to refuse other ones.
-        var wireProtocol = WireProtocol.json
+        private var wireProtocol = "http/json"
         var samplerName = SamplerName.parentOrAll
         var share = 1.0
-        var exporter = Exporter.otlp
-        var isDisabled = Truth.no
+        private var exporter = "otlp"
+        private var isDisabled = false
 
         /// The collector; `nil` without tracing.
         public var endpoint: Endpoint? {
-            guard isDisabled == .no, exporter == .otlp, samplerName != .none, var target else { return nil }
+            guard !isDisabled, exporter == "otlp", samplerName != .none, var target else { return nil }
             target.fields = fields
             return target
         }
@@ -86,7 +72,8 @@ extension Configuration {
 
         /// The attributes of the process.
         public var resource: [(key: String, value: String)] {
-            [("service.name", serviceName)] + attributes.filter { $0.key != "service.name" }
+            let name = serviceName ?? attributes.first { $0.key == "service.name" }?.value ?? "chatterd"
+            return [("service.name", name)] + attributes.filter { $0.key != "service.name" }
         }
     }
 }
@@ -125,16 +112,33 @@ extension Configuration.Tracing {
     /// Sets the attributes of the process, in the form of `setFields`.
     mutating func setAttributes(_ text: String) throws(SettingProblem) {
         attributes = try Self.pairs(text)
-        guard attributes.count <= Self.maximumAttributes else {
-            throw SettingProblem("more than \(Self.maximumAttributes) attributes")
-        }
     }
 
     mutating func setServiceName(_ text: String) throws(SettingProblem) {
+        try Self.requireNoControls(text)
+        serviceName = text
+    }
+
+    mutating func setProtocol(_ text: String) throws(SettingProblem) {
+        try Self.requireNoControls(text)
+        wireProtocol = text
+    }
+
+    mutating func setExporter(_ text: String) throws(SettingProblem) {
+        try Self.requireNoControls(text)
+        exporter = text
+    }
+
+    /// Sets whether nothing is traced: for `true` in any case, as OpenTelemetry has it.
+    mutating func setDisabled(_ text: String) throws(SettingProblem) {
+        try Self.requireNoControls(text)
+        isDisabled = text.lowercased() == "true"
+    }
+
+    private static func requireNoControls(_ text: String) throws(SettingProblem) {
         guard text.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
             throw SettingProblem("it has a control character")
         }
-        serviceName = text
     }
 
     /// Sets the sampler to the one that OpenTelemetry calls so.
@@ -154,20 +158,38 @@ extension Configuration.Tracing {
 
     private static func pairs(_ text: String) throws(SettingProblem) -> [(key: String, value: String)] {
         var pairs: [(key: String, value: String)] = []
-        for element in SettingText.list(text) {
+        let elements = SettingText.list(text)
+        guard elements.count <= maximumAttributes else { throw SettingProblem("more than \(maximumAttributes) names") }
+        for element in elements {
             let parts = element.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, !parts[0].isEmpty else {
                 throw SettingProblem("not a list such as name=value,name=value")
             }
-            pairs.append((String(parts[0]), String(parts[1]).percentDecoded))
+            let (key, value) = (String(parts[0]), String(parts[1]).percentDecoded)
+            try requireNoControls(value)
+            // Of two equal names the last one counts.
+            pairs.removeAll { $0.key == key }
+            pairs.append((key, value))
         }
         return pairs
     }
 
-    /// Checks values that depend on each other.
+    /// Checks values that depend on each other. Without a collector, variables that others on the machine need do not matter.
     func complete(_ reader: inout SettingReader) {
-        guard batchSize > queueSize else { return }
-        reader.report(
-            "\(Setting.spanBatch.name) is \(batchSize), more than \(Setting.spanQueue.name), which is \(queueSize)")
+        guard target != nil else { return }
+        if !Self.wireProtocols.contains(wireProtocol) {
+            reader.report(
+                "\(Setting.collectorProtocol.name) is \(SettingText.excerpt(wireProtocol)), and chatterd sends JSON over HTTP: set "
+                    + "\(Setting.traceCollectorProtocol.name)=http/json, and the port of OTLP over HTTP (usually 4318)")
+        }
+        if exporter != "otlp", exporter != "none" {
+            reader.report(
+                "\(Setting.traceExporter.name) is \(SettingText.excerpt(exporter)), and chatterd has otlp and none only"
+            )
+        }
+        if batchSize > queueSize {
+            reader.report(
+                "\(Setting.spanBatch.name) is \(batchSize), more than \(Setting.spanQueue.name), which is \(queueSize)")
+        }
     }
 }

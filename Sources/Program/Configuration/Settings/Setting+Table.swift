@@ -346,16 +346,26 @@ extension Setting {
                 .text { configuration, value throws(SettingProblem) in try configuration.tracing.setFields(value) },
                 "none", "Header fields for the collector: name=value,name=value, with values encoded as in URLs.",
                 secret: true)
-        case .collectorProtocol, .traceCollectorProtocol:
+        case .collectorProtocol:
             .plain(
-                .traces, .choice { $0.tracing.wireProtocol = $1 }, "http/json",
-                "How spans are sent: as JSON over HTTP, whichever of the two words is given.")
-        case .collectorTimeout, .traceCollectorTimeout:
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setProtocol(value) },
+                "http/json", "How spans are sent: http/json, or http/protobuf, which means the same here.")
+        case .traceCollectorProtocol:
+            .option(
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setProtocol(value) },
+                "the same", "How spans are sent, in the place of OTEL_EXPORTER_OTLP_PROTOCOL.")
+        case .collectorTimeout:
             .limit(
                 .traces, .count(100...60_000, of: "milliseconds") { $0.tracing.timeout = .milliseconds($1) }, "10000",
                 "The limit of an attempt to send spans.")
+        case .traceCollectorTimeout:
+            .limit(
+                .traces, .count(100...60_000, of: "milliseconds") { $0.tracing.timeout = .milliseconds($1) },
+                .absent("the same"), "The same limit, in the place of OTEL_EXPORTER_OTLP_TIMEOUT.")
         case .serviceName:
-            .plain(
+            .option(
                 .traces,
                 .text { configuration, value throws(SettingProblem) in
                     try configuration.tracing.setServiceName(value)
@@ -379,10 +389,14 @@ extension Setting {
                 "1", "The share of the traces for the samplers with traceidratio, from 0 to 1.")
         case .traceExporter:
             .plain(
-                .traces, .choice { $0.tracing.exporter = $1 }, "otlp", "Whether traces are sent: otlp or none.")
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setExporter(value) },
+                "otlp", "Whether traces are sent: otlp or none.")
         case .isTracingDisabled:
             .plain(
-                .traces, .choice { $0.tracing.isDisabled = $1 }, "false", "Whether nothing is traced: true or false.")
+                .traces,
+                .text { configuration, value throws(SettingProblem) in try configuration.tracing.setDisabled(value) },
+                "false", "Whether nothing is traced: true or false.")
         case .spanDelay:
             .plain(
                 .traces, .count(10...60_000, of: "milliseconds") { $0.tracing.delay = .milliseconds($1) }, "5000",

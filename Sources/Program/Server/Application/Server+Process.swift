@@ -17,7 +17,7 @@ extension Server {
             let pools = pools[exchange.shard]
             log.record(exchange)
             pools.counts.value.count(exchange)
-            tracer?.end(exchange, at: SpanClock(now: pools.shard.now))
+            tracer?.end(exchange, at: pools.shard.now)
         }
         hooks.errorForm = { head in Door(head)?.rawValue ?? 0 }
         hooks.bodyAccount = access.bodyAccount

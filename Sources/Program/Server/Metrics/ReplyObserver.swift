@@ -47,10 +47,11 @@ struct ReplyObserver {
         case .answered(let facts, let parts): countFirstToken(facts, parts)
         case .ended(let facts, let ending):
             countEnd(facts, ending)
-            trace(facts, as: ending.state.rawValue, error: ending.cause?.code.rawValue)
+            trace(facts, as: ending.state.rawValue, error: ending.isError ? ending.cause?.code.rawValue : nil)
         case .left(let facts, let departure):
             countDeparture(facts, departure)
-            trace(facts, as: departure.rawValue, error: departure.rawValue)
+            let isFailure = departure == .fenced || departure == .unconfirmed
+            trace(facts, as: departure.rawValue, error: isFailure ? departure.rawValue : nil)
         }
     }
 
@@ -70,7 +71,7 @@ struct ReplyObserver {
 
     private func trace(_ facts: ReplyFacts, as state: String, error: String?) {
         guard let tracer, facts.trace != nil else { return }
-        tracer.end(facts, as: state, error: error, at: SpanClock(now: now()))
+        tracer.end(facts, as: state, error: error, at: now())
     }
 
     private func countFirstToken(_ facts: ReplyFacts, _ parts: FirstTokenParts) {

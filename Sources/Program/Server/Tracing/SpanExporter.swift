@@ -21,9 +21,11 @@ final class SpanExporter: Sendable {
 
     /// Spans that wait, and what has happened to the others.
     private struct State {
-        var waiting: [TraceSpan] = []
+        var waiting = Queue<TraceSpan>()
         var sent = 0
         var dropped = 0
+        /// Whether spans were dropped for lack of room since the last batch that was sent.
+        var isFull = false
     }
 
     /// The part that is confined to the shard.
@@ -64,12 +66,16 @@ final class SpanExporter: Sendable {
 
     /// Adds spans, which are sent soon. Those that exceed the limit are dropped.
     func add(_ spans: [TraceSpan]) {
-        let isBatch = state.withLock { state in
+        let (isBatch, isFullNow) = state.withLock { state in
             let room = settings.queueSize - state.waiting.count
-            state.waiting += spans.prefix(max(0, room))
-            state.dropped += max(0, spans.count - max(0, room))
-            return state.waiting.count >= settings.batchSize
+            for span in spans.prefix(max(0, room)) { state.waiting.append(span) }
+            let dropped = max(0, spans.count - max(0, room))
+            state.dropped += dropped
+            let isFullNow = dropped > 0 && !state.isFull
+            if isFullNow { state.isFull = true }
+            return (state.waiting.count >= settings.batchSize, isFullNow)
         }
+        if isFullNow { log.event(.warning, "traces not sent", .error("more spans wait than OTEL_BSP_MAX_QUEUE_SIZE")) }
         if isBatch { shard.run { [self] in sendAll() } }
     }
 
@@ -87,10 +93,11 @@ final class SpanExporter: Sendable {
         let schedule = schedule.value
         schedule.timer = nil
         schedule.isEnding = true
-        // A round that waits for its next attempt gives up.
+        try? await shard.withTimeout(Self.stopLimit) { [self] in
+            await self.schedule.value.round?.value
+            await sendBatches()
+        }
         schedule.round?.cancel()
-        await schedule.round?.value
-        try? await shard.withTimeout(Self.stopLimit) { [self] in await sendBatches() }
     }
 
     private func sendAll() {
@@ -105,14 +112,14 @@ final class SpanExporter: Sendable {
     private func sendBatches() async {
         while !Task.isCancelled {
             let batch = state.withLock { state in
-                let batch = Array(state.waiting.prefix(settings.batchSize))
-                state.waiting.removeFirst(batch.count)
-                return batch
+                (0..<min(settings.batchSize, state.waiting.count)).compactMap { _ in state.waiting.popFirst() }
             }
             guard !batch.isEmpty else { return }
-            let problem = await send(batch)
+            let (rejected, problem) = await send(batch)
             state.withLock { state in
-                if problem == nil { state.sent += batch.count } else { state.dropped += batch.count }
+                state.sent += batch.count - rejected
+                state.dropped += rejected
+                if problem == nil { state.isFull = false }
             }
             report(problem)
         }
@@ -120,8 +127,8 @@ final class SpanExporter: Sendable {
 
     /// Sends a batch, again if the collector says so or does not answer.
     ///
-    /// - Returns: why the collector does not have it.
-    private func send(_ batch: [TraceSpan]) async -> String? {
+    /// - Returns: how many of its spans the collector does not have, and why.
+    private func send(_ batch: [TraceSpan]) async -> (rejected: Int, problem: String?) {
         let body = await LongWork.run(on: batch.count * Self.usualSize) { [document] in document.json(batch) }
         var fields = endpoint.fields
         fields.set(.contentType, "application/json")
@@ -134,18 +141,31 @@ final class SpanExporter: Sendable {
             switch outcome {
             case .success(let response):
                 let status = response.head.status.code
-                if 200..<300 ~= status { return nil }
+                if 200..<300 ~= status { return Self.rejected(of: batch.count, response.body) }
                 problem = "the collector has answered with status \(status)"
                 // Those that OTLP calls retryable.
-                guard [429, 502, 503, 504].contains(status) else { return problem }
+                guard [429, 502, 503, 504].contains(status) else { return (batch.count, problem) }
             case .failure(.timedOut): problem = "the collector has not answered in time"
-            case .failure(.tooLarge): return nil
+            case .failure(.tooLarge):
+                return (batch.count, "the collector's answer has more than \(Self.maximumAnswer) bytes")
             case .failure(.failed(let error)): problem = error.message
             }
             guard attempt < Self.attempts, !schedule.value.isEnding else { break }
             try? await Task.sleep(for: backoff.next())
+            guard !schedule.value.isEnding else { break }
         }
-        return problem
+        return (batch.count, problem)
+    }
+
+    /// What an answer of success says of spans that the collector has rejected.
+    private static func rejected(of count: Int, _ body: ByteBuffer) -> (rejected: Int, problem: String?) {
+        guard let partial = (try? JSONSlice(body.array))?.last("partialSuccess", .object) else { return (0, nil) }
+        // Numbers of 64 bits are texts in JSON of Protocol Buffers, and some write them as numbers.
+        let text = partial.last("rejectedSpans", .string)?.string
+        let number = partial.last("rejectedSpans", .number).map { String(decoding: $0.json, as: UTF8.self) }
+        guard let rejected = (text ?? number).flatMap({ Int($0) }), rejected > 0 else { return (0, nil) }
+        let reason = partial.last("errorMessage", .string)?.string ?? "no reason"
+        return (min(rejected, count), "the collector has rejected spans: \(reason)")
     }
 
     /// Logs the first batch that was not sent, and the first one that was sent after it.

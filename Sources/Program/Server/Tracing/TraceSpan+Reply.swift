@@ -6,25 +6,30 @@ import ChatterdTracing
 
 extension TraceSpan {
     /// The span of a request to chatterd.
-    init(_ exchange: ExchangeRecord, _ trace: RequestTrace, at clock: SpanClock) {
+    init(_ exchange: ExchangeRecord, _ trace: RequestTrace, at now: Instant, _ clock: SpanClock) {
         let (method, route) = (exchange.methodLabel, exchange.route ?? "-")
+        let end = clock.time(of: now)
         self.init(
-            trace.context, in: trace.parent, .server, "\(method) \(route)", from: clock.time(before: exchange.total),
-            to: clock.time)
+            trace.context, in: trace.parent, .server, "\(method) \(route)",
+            from: end - min(end, exchange.total.nanoseconds), to: end)
         add(.method, method)
         add(.route, route)
         add(.status, exchange.status.map { Int($0.code) })
         add(.requestID, exchange.id)
         let code = exchange.code
-        if code != "ok" { fail(code) }
+        // What a client does, or does wrong, is no failure of the server.
+        let isOfClient = code == "client_gone" || 400..<500 ~= exchange.status?.code ?? 0
+        if code != "ok", code != RelayError.Code.cancelled.rawValue, !isOfClient { fail(code) }
     }
 
     /// The spans of a reply: that of its whole time, and one of each stage.
     static func spans(
-        of facts: ReplyFacts, _ trace: ReplyTrace, as state: String, error: String?, at clock: SpanClock
+        of facts: ReplyFacts, _ trace: ReplyTrace, as state: String, error: String?, at now: Instant,
+        _ clock: SpanClock
     ) -> [TraceSpan] {
         var whole = TraceSpan(
-            trace.context, in: trace.parent, .inner, "reply", from: clock.time(of: facts.acceptedAt), to: clock.time)
+            trace.context, in: trace.parent, .inner, "reply", from: clock.time(of: facts.acceptedAt),
+            to: clock.time(of: now))
         whole.add(.state, state)
         whole.add(.attempts, facts.requests)
         if let origin = trace.origin { whole.links = [origin] }
@@ -61,7 +66,7 @@ extension TraceSpan {
             add(.inputTokens, request.tokens.prompt)
             add(.outputTokens, request.tokens.answer)
             if let time = request.answeredAt { add(event: "first_token", at: clock.time(of: time)) }
-            if request.outcome != .complete { fail(request.outcome.word) }
+            if case .failed = request.outcome { fail(request.outcome.word) }
         case .tools: self = span(.inner, "tools")
         case .review: self = span(.inner, "hooks")
         case .store: self = span(.inner, "store.close")

@@ -3,12 +3,14 @@ import ChatterdConfiguration
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdRelay
+import ChatterdSockets
 import ChatterdTracing
 
 /// Begins the traces of requests with prompts, and makes the spans of what has ended. Safe on any thread.
 final class Tracer: Sendable {
     private let sampler: Sampler
     private let exporter: SpanExporter
+    private let clock = Lock(SpanClock())
 
     init(_ sampler: Sampler, exporter: SpanExporter) {
         self.sampler = sampler
@@ -30,20 +32,24 @@ final class Tracer: Sendable {
     /// The id of a new trace.
     static func newTrace() -> TraceID { TraceID(high: .random(in: .min ... .max), low: .random(in: .min ... .max)) }
 
-    /// Records the span of a request that has ended.
-    func end(_ exchange: ExchangeRecord, at clock: SpanClock) {
+    /// Records the span of a request that has ended now.
+    func end(_ exchange: ExchangeRecord, at now: Instant) {
         guard let trace = exchange.notes.trace, trace.context.isSampled else { return }
-        exporter.add([TraceSpan(exchange, trace, at: clock)])
+        exporter.add([TraceSpan(exchange, trace, at: now, clock.withLock { $0 })])
     }
 
-    /// Records the spans of a reply that has ended here.
+    /// Records the spans of a reply that has ended here now.
     ///
     /// - Parameters:
     ///   - state: how it has ended.
     ///   - error: the code of its error; `nil` without one.
-    func end(_ facts: ReplyFacts, as state: String, error: String?, at clock: SpanClock) {
+    func end(_ facts: ReplyFacts, as state: String, error: String?, at now: Instant) {
         guard let trace = facts.trace, trace.context.isSampled else { return }
-        exporter.add(TraceSpan.spans(of: facts, trace, as: state, error: error, at: clock))
+        let clock = clock.withLock { clock in
+            clock.follow()
+            return clock
+        }
+        exporter.add(TraceSpan.spans(of: facts, trace, as: state, error: error, at: now, clock))
     }
 }
 
@@ -58,20 +64,22 @@ final class RequestTrace: Sendable {
     }
 }
 
-/// The present moment by both clocks. Times of spans are counted back from it.
-struct SpanClock {
-    let now: Instant
-    /// Nanoseconds since 1970.
-    let time: UInt64
+/// The time of day of instants of the monotonic clock, from one reading of both clocks, so that the spans of a trace fit each other.
+struct SpanClock: Sendable {
+    /// The difference from which on the time of day was set, and is read again.
+    private static let step: UInt64 = 100_000_000
 
-    init(now: Instant, nanoseconds: Int64 = WallClock.nanoseconds()) {
-        self.now = now
-        time = UInt64(max(0, nanoseconds))
+    /// The time of day, in nanoseconds since 1970, at the zero of the monotonic clock.
+    private var epoch = Self.read()
+
+    private static func read() -> UInt64 { UInt64(max(0, WallClock.nanoseconds())) &- Shard.readClock().nanoseconds }
+
+    /// Reads both clocks again if the time of day was set.
+    mutating func follow() {
+        let current = Self.read()
+        if max(current, epoch) - min(current, epoch) > Self.step { epoch = current }
     }
 
     /// Nanoseconds since 1970.
-    func time(of instant: Instant) -> UInt64 { time(before: now - instant) }
-
-    /// The time before a duration.
-    func time(before duration: Duration) -> UInt64 { time - min(time, duration.nanoseconds) }
+    func time(of instant: Instant) -> UInt64 { epoch &+ instant.nanoseconds }
 }

@@ -13,7 +13,7 @@ from pathlib import Path
 
 # The targets whose texts come from peers. Those of the terminal and of apps read what their own user and server write.
 TARGETS = """Basics Chat Cryptography Dialects HTTP HTTPClient HTTPServer Identity JSONLog Metrics ModelServers Page Postgres PostgresStore
-    Relay Server Sockets""".split()
+    Relay Server Sockets Tracing""".split()
 
 EQUAL = "$sSS2eeoiySbSS_SStFZ"  # String.==
 NAMES = {

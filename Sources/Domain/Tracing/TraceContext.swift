@@ -79,7 +79,7 @@ public struct TraceContext: Sendable, Equatable {
 
     /// Reads what `text` has.
     public init?(text: String) {
-        let parts = text.split(separator: " ", maxSplits: 1).map(String.init)
+        let parts = text.utf8.split(separator: UInt8(ascii: " "), maxSplits: 1).map { String(Substring($0)) }
         guard let first = parts.first else { return nil }
         self.init(traceparent: first, tracestate: Array(parts.dropFirst()))
     }

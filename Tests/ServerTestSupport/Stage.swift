@@ -121,6 +121,7 @@ extension Configuration {
     fileprivate mutating func extendFixedTimeouts() {
         fixedTimeouts.modelListing = .seconds(600)
         fixedTimeouts.readiness = .seconds(600)
+        fixedTimeouts.lastSpans = .seconds(600)
         relay.stopTimeout = .seconds(600)
         relay.longestRetryAfter = .seconds(1800)
     }

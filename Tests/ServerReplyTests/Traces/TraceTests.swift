@@ -22,7 +22,7 @@ import Testing
         }
 
         func settings(_ more: [Setting: String] = [:]) -> [Setting: String] {
-            [.collector: server.url, .spanDelay: "10"].merging(more) { $1 }
+            [.collector: server.url, .spanDelay: "10", .collectorTimeout: "60000"].merging(more) { $1 }
         }
 
         /// All spans so far.
@@ -266,11 +266,10 @@ import Testing
     }
 
     @Test func spansThatExceedTheQueueAreDropped() async throws {
-        let collector = try Collector([.stall])
+        let gate = Gate()
+        let collector = try Collector([.wait(for: gate)] + .plain(200, "{}"))
         let upstream = try ScriptedUpstream.answering(["Hi"])
-        let settings = collector.settings([
-            .metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16", .collectorTimeout: "60000",
-        ])
+        let settings = collector.settings([.metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16"])
         try await onStage(upstream: upstream.url, environment: settings) { stage in
             for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
             // Of 120 spans 16 are on their way, and 16 wait.
@@ -280,6 +279,7 @@ import Testing
                     let page = try stage.metrics()
                     return page[#"chatterd_trace_spans_total{outcome="dropped"}"#] ?? 0 >= 88
                 })
+            gate.open()
         }
     }
 

@@ -16,8 +16,6 @@ final class SpanExporter: Sendable {
     private static let maximumAnswer = 64 << 10
     /// The usual size of a span, in bytes.
     private static let usualSize = 512
-    /// The time that the stop of the process waits for the last batches.
-    private static let stopLimit = Duration.seconds(2)
 
     /// Spans that wait, and what has happened to the others.
     private struct State {
@@ -40,6 +38,8 @@ final class SpanExporter: Sendable {
     private let settings: Configuration.Tracing
     private let endpoint: Configuration.Tracing.Endpoint
     private let document: SpanDocument
+    /// The time that the stop of the process waits for the last batches.
+    private let stopLimit: Duration
     private let shard: Shard
     private let client: Confined<HTTPClient>
     private let log: Log
@@ -47,10 +47,12 @@ final class SpanExporter: Sendable {
     private let schedule: Confined<Schedule>
 
     init(
-        _ settings: Configuration.Tracing, to endpoint: Configuration.Tracing.Endpoint, on shard: Shard, log: Log
+        _ settings: Configuration.Tracing, to endpoint: Configuration.Tracing.Endpoint, stopLimit: Duration,
+        on shard: Shard, log: Log
     ) {
         self.settings = settings
         self.endpoint = endpoint
+        self.stopLimit = stopLimit
         self.shard = shard
         self.log = log
         document = SpanDocument(resource: settings.resource, version: Version.current)
@@ -93,7 +95,7 @@ final class SpanExporter: Sendable {
         let schedule = schedule.value
         schedule.timer = nil
         schedule.isEnding = true
-        try? await shard.withTimeout(Self.stopLimit) { [self] in
+        try? await shard.withTimeout(stopLimit) { [self] in
             await self.schedule.value.round?.value
             await sendBatches()
         }

@@ -210,7 +210,7 @@ import Testing
         #expect(lines.all.contains { $0.hasPrefix("index notes_old is invalid") })
     }
 
-    /// The build of an index waits for a transaction that has changed the table, says so, and holds nobody up.
+    /// The build of an index waits for a transaction that has changed the table, says so, and delays no other session.
     @Test func tableCanBeChangedWhileAnIndexIsBuilt() async throws {
         let (database, lines, end) = (try freshDatabase(), LogLines(), DispatchSemaphore(value: 0))
         defer { end.signal() }

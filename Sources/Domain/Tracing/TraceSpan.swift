@@ -44,12 +44,12 @@ public struct TraceSpan: Sendable {
         attributes.reserveCapacity(6)
     }
 
-    /// Adds an attribute; nothing for `nil`.
+    /// Adds an attribute unless its value is `nil`.
     public mutating func add(_ key: SpanAttribute, _ text: String?) {
         if let text { attributes.append((key, .text(text))) }
     }
 
-    /// Adds an attribute; nothing for `nil`.
+    /// Adds an attribute unless its value is `nil`.
     public mutating func add(_ key: SpanAttribute, _ number: Int?) {
         if let number { attributes.append((key, .number(number))) }
     }

@@ -7,7 +7,7 @@ final class LockWatcher: Sendable {
     /// The time between two questions.
     private static let interval = DispatchTimeInterval.milliseconds(100)
     /// The number of questions with the same answer after which a wait is logged.
-    private static let patience = 20
+    private static let answersBeforeLine = 20
 
     private let stop = DispatchSemaphore(value: 0)
     private let seen = Lock("a session that is gone by now holds it up")
@@ -27,7 +27,7 @@ final class LockWatcher: Sendable {
                     else { continue }
                     seen.withLock { $0 = blockers.text }
                     (pids, count) = blockers.pids == pids ? (pids, count + 1) : (blockers.pids, 1)
-                    if count == Self.patience {
+                    if count == Self.answersBeforeLine {
                         log?(blockers.text)
                     }
                 }

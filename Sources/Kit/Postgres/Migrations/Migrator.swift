@@ -395,7 +395,7 @@ public struct Migrator: Sendable {
         let connection = try BlockingConnection(target)
         let remaining = max(1, (end - ContinuousClock.now).nanoseconds / 1_000_000)
         if try connection.ownsSession() {
-            // Nobody waits behind a statement that waits to build an index concurrently.
+            // A statement that waits to build an index concurrently delays no other session.
             try connection.execute("SET statement_timeout = 0; SET lock_timeout = \(remaining)")
         }
         for step in steps {

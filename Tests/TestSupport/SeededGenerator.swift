@@ -1,20 +1,16 @@
-/// Random numbers that are the same in every run with the same seed (SplitMix64).
+import ChatterdBasics
+
+/// Random numbers that are the same in every run with the same seed.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
-    private var state: UInt64
+    private var numbers: SplitMix64
 
     /// Creates a generator from a seed.
     public init(seed: UInt64) {
-        state = seed
+        numbers = SplitMix64(seed: seed)
     }
 
     /// The next 64 random bits.
-    public mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
-    }
+    public mutating func next() -> UInt64 { numbers.next() }
 
     /// A text of any scalars: all planes, combining marks, line separators, quotes, controls; NUL only on request.
     public mutating func text(upTo length: Int, withNUL: Bool = false) -> String {

@@ -41,17 +41,22 @@ public struct TraceSpan: Sendable {
     ) {
         (self.context, self.parent, self.kind, self.name) = (context, parent, kind, name)
         (self.start, self.end) = (start, max(start, end))
-        attributes.reserveCapacity(6)
     }
 
     /// Adds an attribute unless its value is `nil`.
     public mutating func add(_ key: SpanAttribute, _ text: String?) {
-        if let text { attributes.append((key, .text(text))) }
+        if let text { add(key, .text(text)) }
     }
 
     /// Adds an attribute unless its value is `nil`.
     public mutating func add(_ key: SpanAttribute, _ number: Int?) {
-        if let number { attributes.append((key, .number(number))) }
+        if let number { add(key, .number(number)) }
+    }
+
+    private mutating func add(_ key: SpanAttribute, _ value: Value) {
+        // A span has none or several.
+        if attributes.isEmpty { attributes.reserveCapacity(6) }
+        attributes.append((key, value))
     }
 
     /// Adds a moment.

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
+import TestSupport
 import Testing
 
 @Suite struct BodyDecoderTests {

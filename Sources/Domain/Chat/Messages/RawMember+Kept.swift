@@ -127,13 +127,8 @@ extension [RawMember] {
     /// Whether the request has its own messages of the system, or none, in the place of those that its history begins with.
     public var replacesSystem: Bool { contains { $0.key == RawMember.systemName } }
 
-    /// The span of the request; `nil` without a trace.
+    /// The span of the request whose prompt was stored with the members; `nil` without a trace.
     public var trace: TraceContext? { text(RawMember.traceName).flatMap(TraceContext.init(text:)) }
-
-    /// The members with the span of the present request in the place of an earlier one.
-    public func with(trace: TraceContext) -> [RawMember] {
-        filter { $0.key != RawMember.traceName } + [RawMember(trace: trace)]
-    }
 
     /// The history of the client up to the answer, if the client keeps its history and names no conversation.
     public var history: HistoryDigest? { text(RawMember.historyName).flatMap(HistoryDigest.init(parsing:)) }

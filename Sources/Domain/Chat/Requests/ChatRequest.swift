@@ -1,3 +1,5 @@
+import ChatterdTracing
+
 /// A request of an app: messages to add to its conversation, and the model to answer.
 public struct ChatRequest: Sendable, Equatable {
     /// The name of the app; `nil` if the body has none, because the credential names the app.
@@ -42,6 +44,9 @@ public struct ChatRequest: Sendable, Equatable {
     /// The members for the model server: `options`, `format`, `tools`.
     public var passThrough: [RawMember]
 
+    /// The span of the request, which is stored with the turn; `nil` without a trace.
+    public var trace: TraceContext?
+
     /// The tools that the conversation keeps from now on, as a JSON array, which is among the members for the model server as well; `nil` for
     /// no change.
     public var newTools: [UInt8]?
@@ -73,6 +78,9 @@ public struct ChatRequest: Sendable, Equatable {
     public static let maximumToolName = 128
     /// The name of the member with tools.
     public static let toolsName = "tools"
+
+    /// The members that are stored with the turn: those for the model server, and the span.
+    public var storedMembers: [RawMember] { trace.map { passThrough + [RawMember(trace: $0)] } ?? passThrough }
 
     public init(
         appID: String?, model: String, messages: [ModelMessage], stream: Bool = true, passThrough: [RawMember] = []

@@ -54,12 +54,13 @@ public final class ReplyTrace {
     /// The stages that have ended, in order.
     public private(set) var parts: [Part] = []
 
-    private var ids: SpanIDs
+    /// Ids of spans follow from one random number.
+    private var ids: SplitMix64
     private var open: (request: Request, span: UInt64, start: Instant)?
 
     /// The trace of a reply that the request with this span has begun.
     init(of request: TraceContext) {
-        ids = SpanIDs(seed: request.span)
+        ids = SplitMix64(seed: request.span)
         context = request.with(span: ids.next())
         (parent, origin) = (request.span, nil)
         admission = request.with(span: ids.next())
@@ -67,7 +68,7 @@ public final class ReplyTrace {
 
     /// The trace of a reply whose process has left it.
     init(adopting origin: TraceContext, as trace: TraceID) {
-        ids = SpanIDs(seed: trace.low)
+        ids = SplitMix64(seed: trace.low)
         context = TraceContext(newTrace: trace, span: ids.next(), isSampled: origin.isSampled)
         (parent, self.origin, admission) = (nil, origin, nil)
     }
@@ -102,22 +103,5 @@ public final class ReplyTrace {
         var request = begun
         (request.outcome, request.tokens) = (outcome, tokens)
         add(.request(request), span: span, from: start, to: now)
-    }
-}
-
-/// Ids of spans that follow from one random number (SplitMix64).
-private struct SpanIDs {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var value = state
-        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
-        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
-        return value ^ value >> 31
     }
 }

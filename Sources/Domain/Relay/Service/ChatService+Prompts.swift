@@ -97,7 +97,7 @@ extension ChatService {
         var opening = NewTurn(
             conversation: conversation, prompts: request.messages, id: makeID(Partition(of: conversation.owner)),
             model: request.model,
-            options: Self.text(of: request.passThrough), parent: try Self.parent(request.parent), key: key,
+            options: Self.text(of: request.storedMembers), parent: try Self.parent(request.parent), key: key,
             onInterrupt: request.onInterrupt ?? .close, whenBusy: request.whenBusy, meter: meter,
             reach: context.reach(of: request.model, passThrough: request.passThrough, in: conversation))
         opening.isSingle = request.isSingle
@@ -135,7 +135,7 @@ extension ChatService {
         opened.quota = quota
         return begin(
             opened, as: .prompt, passThrough: request.passThrough, onDisconnect: policy(request.onDisconnect),
-            acceptedAt: acceptedAt)
+            acceptedAt: acceptedAt, trace: request.trace.map(ReplyTrace.init(of:)))
     }
 
     /// Stops the earlier replies of a conversation that this process generates. The store has signalled all others.
@@ -172,11 +172,10 @@ extension ChatService {
                 // The members of the request are in the store. They may enlarge the window; then the reply reads the history again.
                 reach: context.reach(of: model ?? reply.model, passThrough: [], in: reply.turn.conversation),
                 meter: meter)
-            var members = Self.members(of: turn)
-            if let trace { members = members.with(trace: trace) }
             board.open(turn.turn, for: turn.id)
             return begin(
-                turn, as: .another, passThrough: members, onDisconnect: policy(onDisconnect), acceptedAt: acceptedAt)
+                turn, as: .another, passThrough: Self.members(of: turn), onDisconnect: policy(onDisconnect),
+                acceptedAt: acceptedAt, trace: trace.map(ReplyTrace.init(of:)))
         } catch {
             abandon(reservation, of: id, onDisconnect: onDisconnect, after: error)
             throw error
@@ -203,9 +202,17 @@ extension ChatService {
         }
         for turn in adopted {
             claimed[turn.id] = nil
-            let reply = begin(turn, as: .adopted, passThrough: Self.members(of: turn), onDisconnect: .finish)
+            let members = Self.members(of: turn)
+            let reply = begin(
+                turn, as: .adopted, passThrough: members, onDisconnect: .finish, trace: makeTrace(continuing: members))
             scheduler.spawn(with: reply) { await $0.begin() }
         }
+    }
+
+    /// The trace of an adopted reply; `nil` without tracing, or if its request had none.
+    private func makeTrace(continuing members: [RawMember]) -> ReplyTrace? {
+        guard let makeTraceID, let origin = members.trace else { return nil }
+        return ReplyTrace(adopting: origin, as: makeTraceID())
     }
 
     private func policy(_ requested: DisconnectPolicy?) -> DisconnectPolicy {

@@ -90,11 +90,11 @@ public final class ChatService {
     /// - Parameter acceptedAt: when the whole request was here; `nil` for now.
     func begin(
         _ turn: OpenTurn, as origin: ReplyEvent.Origin, passThrough: [RawMember], onDisconnect: DisconnectPolicy,
-        acceptedAt: Instant? = nil
+        acceptedAt: Instant? = nil, trace: ReplyTrace?
     ) -> Reply {
         let reply = Reply(
             turn, passThrough: passThrough, onDisconnect: onDisconnect, context: context,
-            acceptedAt: acceptedAt ?? scheduler.now(), trace: makeTrace(of: passThrough, as: origin))
+            acceptedAt: acceptedAt ?? scheduler.now(), trace: trace)
         observe(.began(origin))
         replies[reply.id] = reply
         directory.enter(reply.id, reference)
@@ -104,12 +104,6 @@ public final class ChatService {
             reply.stop()
         }
         return reply
-    }
-
-    /// The trace of a reply whose request has one.
-    private func makeTrace(of members: [RawMember], as origin: ReplyEvent.Origin) -> ReplyTrace? {
-        guard let makeTraceID, let request = members.trace else { return nil }
-        return origin == .adopted ? ReplyTrace(adopting: request, as: makeTraceID()) : ReplyTrace(of: request)
     }
 
     private func finish(_ reply: Reply) {

@@ -1,3 +1,4 @@
+import ChatterdBasics
 import ChatterdIdentity
 
 /// Which of several equal model servers a conversation prefers: the same one for each prompt, because that server's cache has the prompt
@@ -19,10 +20,7 @@ struct ServerAffinity {
     /// The weight of a server, by its name.
     func weight(of server: String) -> UInt64 {
         // FNV-1a leaves the high bits of similar texts similar; the finalizer of SplitMix64 spreads them.
-        var mixed = Self.hash(server, from: (hash ^ 0xFF) &* Self.prime)
-        mixed = (mixed ^ mixed >> 30) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ mixed >> 27) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ mixed >> 31
+        SplitMix64.mixed(Self.hash(server, from: (hash ^ 0xFF) &* Self.prime))
     }
 
     /// FNV-1a, 64 bits: the same in all processes and versions, unlike `Hasher`.

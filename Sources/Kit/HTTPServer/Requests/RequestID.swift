@@ -1,3 +1,5 @@
+import ChatterdBasics
+
 /// Generates the ids of requests, and validates those that clients send.
 ///
 /// The ids only name lines of the log. The other ids of a shard can be computed from one of them, so no protection may depend on
@@ -6,24 +8,20 @@ struct RequestID {
     /// Crockford's base 32, without ambiguous letters.
     private static let digits = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
 
-    private var state: UInt64
+    /// A shard repeats no id.
+    private var numbers: SplitMix64
 
     init(seed: UInt64) {
-        state = seed
+        numbers = SplitMix64(seed: seed)
     }
 
     /// The next id: 13 characters, which a string stores without an allocation.
     mutating func next() -> String {
-        // SplitMix64 has a full period, so that a shard repeats no id.
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ mixed >> 30) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ mixed >> 27) &* 0x94D0_49BB_1331_11EB
-        mixed ^= mixed >> 31
+        var rest = numbers.next()
         return String(unsafeUninitializedCapacity: 13) { text in
             for index in 0..<13 {
-                text[index] = Self.digits[Int(truncatingIfNeeded: mixed & 31)]
-                mixed >>= 5
+                text[index] = Self.digits[Int(truncatingIfNeeded: rest & 31)]
+                rest >>= 5
             }
             return 13
         }

@@ -18,18 +18,16 @@ public struct Migrator: Sendable {
     /// The time in milliseconds that a statement of a migration waits for a lock. Then the transaction is rolled back and tried again, because
     /// the statements of all others wait behind one that waits.
     private static let lockWait: UInt64 = 2_000
-    /// The time between two lines about a back-fill.
-    private static let reportInterval = Duration.seconds(10)
     /// The SQLSTATE of a statement whose wait for a lock was too long.
-    private static let lockNotAvailable = "55P03"
+    static let lockNotAvailable = "55P03"
 
     /// The setting of the transaction in which the setup notes what it changes, one a line.
     public static let changesSetting = "chatterd.setup_changes"
 
-    private let target: ConnectionTarget
-    private let migrations: [Migration]
+    let target: ConnectionTarget
+    let migrations: [Migration]
     private let setup: String?
-    private let log: @Sendable (String) -> Void
+    let log: @Sendable (String) -> Void
 
     /// Creates a migrator. Migrations are applied in the order of their names.
     ///
@@ -77,22 +75,8 @@ public struct Migrator: Sendable {
         }
     }
 
-    /// Says what `run` would do, in lines for people, and changes nothing.
-    public func plan(contracts: Bool = false, timeout: Duration) async throws(PostgresError) -> [String] {
-        try await blocking { () throws(PostgresError) in
-            let connection = try connect(until: ContinuousClock.now + timeout, timeout: timeout)
-            try connection.execute("BEGIN READ ONLY")
-            try limitWaits(connection)
-            let lines = try watched(connection, logsWaits: false) { () throws(PostgresError) in
-                try planLines(connection, contracts: contracts)
-            }
-            try connection.execute("ROLLBACK")
-            return lines
-        }
-    }
-
     /// Runs calls that block on a queue of its own.
-    private func blocking<Value: Sendable>(
+    func blocking<Value: Sendable>(
         _ body: @escaping @Sendable () throws(PostgresError) -> Value
     ) async throws(PostgresError) -> Value {
         let queue = DispatchQueue(label: "chatterd.postgres.migrate")
@@ -142,7 +126,7 @@ public struct Migrator: Sendable {
         }
     }
 
-    private func connect(
+    func connect(
         until end: ContinuousClock.Instant, timeout: Duration
     ) throws(PostgresError) -> BlockingConnection {
         var backoff = Backoff.connecting
@@ -233,13 +217,13 @@ public struct Migrator: Sendable {
     }
 
     /// The migrations that the database lacks, in their order.
-    private func missing(_ differences: [MigrationDifference]) -> [Migration] {
+    func missing(_ differences: [MigrationDifference]) -> [Migration] {
         let names = differences.names(.missing)
         return migrations.filter { names.contains($0.name) }
     }
 
     /// A description of the live processes that do not know a migration; `nil` if there is none.
-    private func olderProcesses(
+    func olderProcesses(
         than migration: Migration, _ connection: BlockingConnection
     ) throws(PostgresError) -> String? {
         guard try tables(connection).hasProcesses,
@@ -247,34 +231,6 @@ public struct Migrator: Sendable {
             !older.isEmpty
         else { return nil }
         return older
-    }
-
-    private func planLines(_ connection: BlockingConnection, contracts: Bool) throws(PostgresError) -> [String] {
-        let tables = try tables(connection)
-        var missing = migrations
-        if tables.hasMigrations {
-            let differences = try readDifferences(connection, tables)
-            try Self.check(differences)
-            missing = self.missing(differences)
-        }
-        let runsContractions = contracts || !tables.hasMigrations
-        var lines: [String] = []
-        for migration in missing {
-            var course = "runs now"
-            if migration.kind == .contract, !runsContractions {
-                course = "runs with --contract only"
-            } else if migration.kind != .expand, let older = try olderProcesses(than: migration, connection) {
-                course = "waits until processes of an older program have ended: \(older)"
-            }
-            lines.append("\(migration.name) (\(migration.kind.rawValue)): \(course)")
-            let locks = migration.locks
-            for size in try connection.run(MigrationStatements.sizes(of: locks.map(\.name))) {
-                let modes = locks.filter { $0.name == size.name }.map(\.mode)
-                lines.append(
-                    "    \(modes.joined(separator: ", ")) on \(size.table): \(size.size), about \(size.rows) rows")
-            }
-        }
-        return lines.isEmpty ? [MigrationOutcome.nothing] : lines
     }
 
     /// Runs a transaction that begins with the migrators' lock.
@@ -318,7 +274,7 @@ public struct Migrator: Sendable {
     }
 
     /// Lets others pass that wait behind a statement of this transaction.
-    private func limitWaits(_ connection: BlockingConnection) throws(PostgresError) {
+    func limitWaits(_ connection: BlockingConnection) throws(PostgresError) {
         try connection.run(MigrationStatements.setLockTimeout(milliseconds: Self.lockWait))
     }
 
@@ -332,21 +288,21 @@ public struct Migrator: Sendable {
         MigrationStatements.differences(from: migrations, hasExpansions: hasExpansions)
     }
 
-    private func tables(_ connection: BlockingConnection) throws(PostgresError) -> MigrationStatements.Tables {
+    func tables(_ connection: BlockingConnection) throws(PostgresError) -> MigrationStatements.Tables {
         guard let tables = try connection.run(Query(MigrationStatements.tables)).first else {
             throw PostgresError(.other, "the server has sent no row")
         }
         return tables
     }
 
-    private func readDifferences(
+    func readDifferences(
         _ connection: BlockingConnection, _ tables: MigrationStatements.Tables
     ) throws(PostgresError) -> [MigrationDifference] {
         Array(try connection.run(Self.differences(from: migrations, hasExpansions: tables.hasExpansions)))
     }
 
     /// Throws if the database has unknown or changed migrations.
-    private static func check(_ differences: [MigrationDifference]) throws(PostgresError) {
+    static func check(_ differences: [MigrationDifference]) throws(PostgresError) {
         let unknown = differences.names(.unknown)
         guard unknown.isEmpty else {
             throw PostgresError(
@@ -363,91 +319,6 @@ public struct Migrator: Sendable {
                 migration \(changed) was changed after it was applied to this database; \
                 restore its text and put the change into a new migration
                 """)
-        }
-    }
-
-    private func apply(
-        _ migration: Migration, _ connection: BlockingConnection, until end: ContinuousClock.Instant
-    ) throws(PostgresError) {
-        do throws(PostgresError) {
-            if migration.steps.isEmpty {
-                try watched(connection, logsWaits: false) { () throws(PostgresError) in
-                    try connection.execute(migration.sql)
-                }
-                guard connection.isInTransaction else {
-                    throw PostgresError(.other, "it ends its own transaction: leave out BEGIN, COMMIT and ROLLBACK")
-                }
-            } else {
-                // A statement of its own ends the snapshot of the last query, for which an index that is built would wait.
-                try connection.execute("SELECT")
-                try run(migration.steps, until: end)
-            }
-            try connection.run(MigrationStatements.record(migration))
-        } catch {
-            throw PostgresError(
-                error.code, "migration \(migration.name): \(error.message)", sqlState: error.sqlState,
-                constraint: error.constraint, isSafeToRetry: error.isSafeToRetry)
-        }
-    }
-
-    /// Runs the steps of a migration on a connection of its own, while the caller's holds the migrators' lock.
-    private func run(_ steps: [Migration.Step], until end: ContinuousClock.Instant) throws(PostgresError) {
-        let connection = try BlockingConnection(target)
-        let remaining = max(1, (end - ContinuousClock.now).nanoseconds / 1_000_000)
-        if try connection.ownsSession() {
-            // A statement that waits to build an index concurrently delays no other session.
-            try connection.execute("SET statement_timeout = 0; SET lock_timeout = \(remaining)")
-        }
-        for step in steps {
-            try watched(connection, logsWaits: true) { () throws(PostgresError) in
-                if step.isRepeated {
-                    try runRepeatedly(step, connection)
-                } else {
-                    if let index = step.concurrentIndex,
-                        try connection.run(MigrationStatements.isInvalid(index: index)).first == true
-                    {
-                        log("index \(index) is invalid, because its build has broken off: it is built again")
-                        try connection.execute("DROP INDEX CONCURRENTLY \(index)")
-                    }
-                    try connection.execute(step.sql)
-                }
-            }
-        }
-    }
-
-    /// Runs a step until it changes no row. What each run has changed stays, whatever becomes of the next one.
-    private func runRepeatedly(_ step: Migration.Step, _ connection: BlockingConnection) throws(PostgresError) {
-        let statement = Query(Statement("migration_step", sql: step.sql))
-        var (rows, reported) = (0, ContinuousClock.now)
-        while true {
-            try connection.execute("BEGIN")
-            try limitWaits(connection)
-            let changed = try connection.run(statement).affectedRows
-            try connection.execute("COMMIT")
-            guard changed > 0 else { return }
-            rows += changed
-            if ContinuousClock.now - reported > Self.reportInterval {
-                reported = ContinuousClock.now
-                log("\(rows) rows filled")
-            }
-        }
-    }
-
-    /// Runs statements, and says who has held them up if a lock was not available in time.
-    private func watched<Value>(
-        _ connection: BlockingConnection, logsWaits: Bool, _ body: () throws(PostgresError) -> Value
-    ) throws(PostgresError) -> Value {
-        let session = try connection.run(Query(SessionSettings.serverProcess)).first ?? 0
-        let watcher = LockWatcher(session: session, target: target, log: logsWaits ? log : nil)
-        do throws(PostgresError) {
-            let value = try body()
-            _ = watcher.end()
-            return value
-        } catch {
-            let blockers = watcher.end()
-            guard error.sqlState == Self.lockNotAvailable else { throw error }
-            throw PostgresError(
-                .timedOut, "\(error.message): \(blockers)", sqlState: error.sqlState, isSafeToRetry: true)
         }
     }
 }

@@ -31,6 +31,8 @@ final class ShardServices {
 
     /// Begins traces; `nil` without tracing.
     private let tracer: Tracer?
+    /// Ids of replies and traces.
+    private let random: BufferedRandom
     /// Counts and logs what happens to replies.
     let observe: (ReplyEvent) -> Void
 
@@ -39,7 +41,7 @@ final class ShardServices {
     /// - Returns: the span of the request; `nil` without tracing.
     func beginTrace(of request: Request, _ responder: Responder) -> TraceContext? {
         guard let tracer else { return nil }
-        let trace = tracer.begin(request.fields)
+        let trace = tracer.begin(request.fields, random: random)
         responder.notes.trace = trace
         return trace.context
     }
@@ -53,6 +55,7 @@ final class ShardServices {
     init(_ process: ProcessServices, pools: ShardPools) {
         let configuration = process.configuration
         var random = BufferedRandom()
+        self.random = random
         tracer = process.tracer
         let observer = ReplyObserver(
             pools.counts, log: process.log, tracer: process.tracer, now: { [shard = pools.shard] in shard.now })
@@ -82,7 +85,7 @@ final class ShardServices {
             limits: process.limits, board: process.turns, directory: process.directory,
             scheduler: Scheduler(on: pools.shard), tools: tools, hooks: hooks,
             makeID: { ReplyID(in: $0, using: &random) },
-            makeTraceID: process.tracer.map { _ in { Tracer.newTrace() } }, observe: observe)
+            makeTraceID: process.tracer.map { _ in { TraceID(random) } }, observe: observe)
         chatBoard = ChatBoard(
             pool: pools.pool, readers: pools.readers, limit: configuration.store.boardLimit, memory: process.memory)
         archive = ConversationArchive(

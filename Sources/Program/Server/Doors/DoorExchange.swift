@@ -56,9 +56,7 @@ final class DoorExchange {
         let conversation =
             if let known = place.conversation { known } else { try statelessConversation() }
         try offerTools(to: conversation.owner.app)
-        if let trace = services.beginTrace(of: request, responder) {
-            asked.chat.passThrough = asked.chat.passThrough.with(trace: trace)
-        }
+        asked.chat.trace = services.beginTrace(of: request, responder)
         return try await services.chat.accept(asked.chat, in: conversation, key: key, meter: principal.meter)
     }
 

@@ -1,5 +1,6 @@
 import ChatterdBasics
 import ChatterdConfiguration
+import ChatterdCryptography
 import ChatterdHTTP
 import ChatterdHTTPServer
 import ChatterdRelay
@@ -18,19 +19,18 @@ final class Tracer: Sendable {
     }
 
     /// The span of a request, in the trace that its fields name or in a new one.
-    func begin(_ fields: Fields) -> RequestTrace {
+    ///
+    /// - Parameter random: gives unpredictable ids, which are different in all processes.
+    func begin(_ fields: Fields, random: BufferedRandom) -> RequestTrace {
         let parents = fields.values(of: .traceparent)
         let states = fields.values(of: .tracestate)
         // A request with two of them names none.
         let parent =
             parents.count == 1
             ? TraceContext(traceparent: parents[0], tracestate: Array(states)) : nil
-        let context = sampler.span(of: parent, trace: Self.newTrace(), span: .random(in: 1 ... .max))
+        let context = sampler.span(of: parent, trace: TraceID(random), span: random.next())
         return RequestTrace(context, in: parent?.span)
     }
-
-    /// The id of a new trace.
-    static func newTrace() -> TraceID { TraceID(high: .random(in: .min ... .max), low: .random(in: .min ... .max)) }
 
     /// Records the span of a request that has ended now.
     func end(_ exchange: ExchangeRecord, at now: Instant) {
@@ -50,6 +50,13 @@ final class Tracer: Sendable {
             return clock
         }
         exporter.add(TraceSpan.spans(of: facts, trace, as: state, error: error, at: now, clock))
+    }
+}
+
+extension TraceID {
+    /// The id of a new trace.
+    init(_ random: BufferedRandom) {
+        self.init(high: random.next(), low: random.next())
     }
 }
 

@@ -68,9 +68,7 @@ struct ChatRoute: Sendable {
             chat = try await services[request].chat.addKeptTools(to: chat, in: conversation)
             chat.offer(services[request].tools.offers(to: conversation.owner.app))
         }
-        if let trace = services[request].beginTrace(of: request, responder) {
-            chat.passThrough = chat.passThrough.with(trace: trace)
-        }
+        chat.trace = services[request].beginTrace(of: request, responder)
         return (try await services[request].chat.accept(chat, in: conversation, key: key, meter: principal.meter), form)
     }
 

@@ -204,15 +204,15 @@ extension ChatService {
             claimed[turn.id] = nil
             let members = Self.members(of: turn)
             let reply = begin(
-                turn, as: .adopted, passThrough: members, onDisconnect: .finish, trace: makeTrace(continuing: members))
+                turn, as: .adopted, passThrough: members, onDisconnect: .finish, trace: storedTrace(of: members, as: .adopted))
             scheduler.spawn(with: reply) { await $0.begin() }
         }
     }
 
-    /// The trace of an adopted reply; `nil` without tracing, or if its request had none.
-    private func makeTrace(continuing members: [RawMember]) -> ReplyTrace? {
-        guard let makeTraceID, let origin = members.trace else { return nil }
-        return ReplyTrace(adopting: origin, as: makeTraceID())
+    /// The trace of a reply whose turn was read from the store; `nil` without tracing, or if its request had none.
+    func storedTrace(of members: [RawMember], as origin: ReplyEvent.Origin) -> ReplyTrace? {
+        guard let makeTraceID, let request = members.trace else { return nil }
+        return origin == .adopted ? ReplyTrace(adopting: request, as: makeTraceID()) : ReplyTrace(of: request)
     }
 
     private func policy(_ requested: DisconnectPolicy?) -> DisconnectPolicy {

@@ -65,8 +65,10 @@ extension ChatService {
             if opening.hasKey {
                 if let turn = try await store.openedTurn(opening.id, in: opening.conversation) {
                     board.open(turn.turn, for: turn.id)
+                    let members = Self.members(of: turn)
                     let reply = begin(
-                        turn, as: .prompt, passThrough: Self.members(of: turn), onDisconnect: opening.onDisconnect)
+                        turn, as: .prompt, passThrough: members, onDisconnect: opening.onDisconnect,
+                        trace: storedTrace(of: members, as: .prompt))
                     if runs {
                         scheduler.spawn(with: reply) { await $0.begin() }
                     }

@@ -23,7 +23,7 @@ public final class ChatService {
     let hooks: (any HookRunner)?
     let makeID: (Partition) -> ReplyID
     /// Makes the id of a trace; `nil` if replies have none.
-    private let makeTraceID: (() -> TraceID)?
+    let makeTraceID: (() -> TraceID)?
     private let observe: (ReplyEvent) -> Void
     var isStopping: Bool { context.isStopping }
     /// The replies that this shard generates.

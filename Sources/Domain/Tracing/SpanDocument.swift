@@ -1,20 +1,14 @@
 import ChatterdBasics
 
-/// A request of OTLP over HTTP with spans, as JSON (`ExportTraceServiceRequest`).
+/// What all requests to a collector have in common (OTLP over HTTP, with JSON).
 public struct SpanDocument: Sendable {
-    /// The attributes of the process, such as `service.name`.
-    private let resource: [(key: String, value: String)]
-    private let version: String
+    private let opening: [UInt8]
 
-    /// - Parameter version: that of chatterd.
+    /// - Parameters:
+    ///   - resource: the attributes of the process, such as `service.name`.
+    ///   - version: that of chatterd.
     public init(resource: [(key: String, value: String)], version: String) {
-        self.resource = resource
-        self.version = version
-    }
-
-    /// The document of spans. It is written from prepared pieces, because each prompt has some six spans.
-    public func json(_ spans: [TraceSpan]) -> ByteBuffer {
-        var buffer = ByteBuffer(capacity: 512 * (spans.count + 1))
+        var buffer = ByteBuffer()
         buffer.append("{\"resourceSpans\":[{\"resource\":{\"attributes\":[")
         for (index, (key, value)) in resource.enumerated() {
             buffer.append(index == 0 ? "{\"key\":" : ",{\"key\":")
@@ -26,19 +20,43 @@ public struct SpanDocument: Sendable {
         buffer.append("]},\"scopeSpans\":[{\"scope\":{\"name\":\"chatterd\",\"version\":")
         buffer.append(jsonString: version)
         buffer.append("},\"spans\":[")
-        for (index, span) in spans.enumerated() {
-            if index > 0 { buffer.append(",") }
-            buffer.append(span)
-        }
+        opening = buffer.array
+    }
+
+    /// An empty batch.
+    public func makeBatch() -> SpanBatch { SpanBatch(opening: opening) }
+}
+
+/// A request to a collector, as JSON (`ExportTraceServiceRequest`), which grows by one span at a time.
+public struct SpanBatch: Sendable {
+    private var buffer: ByteBuffer
+    /// The number of spans.
+    public private(set) var count = 0
+
+    fileprivate init(opening: [UInt8]) {
+        buffer = ByteBuffer(capacity: opening.count)
+        buffer.append(opening)
+    }
+
+    /// Adds a span, as `ByteBuffer.append(_: TraceSpan)` writes it.
+    public mutating func append(_ span: Span<UInt8>) {
+        if count > 0 { buffer.append(",") }
+        buffer.append(span)
+        count += 1
+    }
+
+    /// The whole document.
+    public consuming func json() -> [UInt8] {
         buffer.append("],\"schemaUrl\":\"https://opentelemetry.io/schemas/")
         buffer.append(utf8: SpanAttribute.version)
         buffer.append("\"}]}]}")
-        return buffer
+        return buffer.array
     }
 }
 
 extension ByteBuffer {
-    fileprivate mutating func append(_ span: TraceSpan) {
+    /// Appends the JSON of a span. It is written from prepared pieces, because each prompt has some six spans.
+    public mutating func append(_ span: TraceSpan) {
         append("{\"traceId\":\"")
         append(span.context.trace)
         append("\",\"spanId\":\"")

@@ -8,7 +8,8 @@ import ChatterdTracing
 
 /// Sends spans to a collector, in batches (OTLP over HTTP, with JSON). Safe on any thread.
 ///
-/// Spans wait in memory up to a limit. Without a collector they are dropped and counted; requests never wait.
+/// Spans wait in memory up to a limit, as the JSON that is sent: the thread that has made a span frees its parts, so threads do not wait for
+/// the lock of each other's heap. Without a collector spans are dropped and counted; requests never wait.
 final class SpanExporter: Sendable {
     /// The number of attempts to send a batch.
     static let attempts = 5
@@ -19,7 +20,12 @@ final class SpanExporter: Sendable {
 
     /// Spans that wait, and what has happened to the others.
     private struct State {
-        var waiting = Queue<TraceSpan>()
+        /// Batches that have their number of spans.
+        var whole = Queue<SpanBatch>()
+        /// The batch that grows.
+        var last: SpanBatch
+        /// The number of spans in all batches.
+        var waiting = 0
         var sent = 0
         var dropped = 0
         /// Whether spans were dropped for lack of room since the last batch that was sent.
@@ -43,7 +49,7 @@ final class SpanExporter: Sendable {
     private let shard: Shard
     private let client: Confined<HTTPClient>
     private let log: Log
-    private let state = Lock(State())
+    private let state: Lock<State>
     private let schedule: Confined<Schedule>
 
     init(
@@ -56,6 +62,7 @@ final class SpanExporter: Sendable {
         self.shard = shard
         self.log = log
         document = SpanDocument(resource: settings.resource, version: Version.current)
+        state = Lock(State(last: document.makeBatch()))
         var limits = HTTPClientLimits()
         // The operator has named the collector, and no client can.
         limits.allowsPrivate = true
@@ -68,17 +75,44 @@ final class SpanExporter: Sendable {
 
     /// Adds spans, which are sent soon. Those that exceed the limit are dropped.
     func add(_ spans: [TraceSpan]) {
+        var texts = ByteBuffer(capacity: Self.usualSize * spans.count)
+        var ends = [0]
+        for span in spans {
+            texts.append(span)
+            ends.append(texts.count)
+        }
         let (isBatch, isFullNow) = state.withLock { state in
-            let room = settings.queueSize - state.waiting.count
-            for span in spans.prefix(max(0, room)) { state.waiting.append(span) }
-            let dropped = max(0, spans.count - max(0, room))
-            state.dropped += dropped
-            let isFullNow = dropped > 0 && !state.isFull
+            let kept = min(spans.count, max(0, settings.queueSize - state.waiting))
+            for index in 0..<kept { append(texts.bytes.extracting(ends[index]..<ends[index + 1]), to: &state) }
+            state.dropped += spans.count - kept
+            let isFullNow = kept < spans.count && !state.isFull
             if isFullNow { state.isFull = true }
-            return (state.waiting.count >= settings.batchSize, isFullNow)
+            return (state.waiting >= settings.batchSize, isFullNow)
         }
         if isFullNow { log.event(.warning, "traces not sent", .error("more spans wait than OTEL_BSP_MAX_QUEUE_SIZE")) }
         if isBatch { shard.run { [self] in sendAll() } }
+    }
+
+    private func append(_ span: Span<UInt8>, to state: inout State) {
+        if state.last.count == settings.batchSize {
+            state.whole.append(state.last)
+            state.last = document.makeBatch()
+        }
+        state.last.append(span)
+        state.waiting += 1
+    }
+
+    /// The oldest batch; `nil` if no span waits.
+    private func takeBatch() -> SpanBatch? {
+        state.withLock { state in
+            guard state.waiting > 0 else { return nil }
+            if let batch = state.whole.popFirst() {
+                state.waiting -= batch.count
+                return batch
+            }
+            defer { (state.last, state.waiting) = (document.makeBatch(), 0) }
+            return state.last
+        }
     }
 
     /// Begins to send. Call it on the shard.
@@ -104,7 +138,7 @@ final class SpanExporter: Sendable {
 
     private func sendAll() {
         let schedule = schedule.value
-        guard schedule.round == nil, !schedule.isEnding, state.withLock({ !$0.waiting.isEmpty }) else { return }
+        guard schedule.round == nil, !schedule.isEnding, state.withLock({ $0.waiting > 0 }) else { return }
         schedule.round = Task(executorPreference: shard) { [self] in
             await sendBatches()
             self.schedule.value.round = nil
@@ -112,11 +146,7 @@ final class SpanExporter: Sendable {
     }
 
     private func sendBatches() async {
-        while !Task.isCancelled {
-            let batch = state.withLock { state in
-                (0..<min(settings.batchSize, state.waiting.count)).compactMap { _ in state.waiting.popFirst() }
-            }
-            guard !batch.isEmpty else { return }
+        while !Task.isCancelled, let batch = takeBatch() {
             let (rejected, problem) = await send(batch)
             state.withLock { state in
                 state.sent += batch.count - rejected
@@ -130,33 +160,33 @@ final class SpanExporter: Sendable {
     /// Sends a batch, again if the collector says so or does not answer.
     ///
     /// - Returns: how many of its spans the collector does not have, and why.
-    private func send(_ batch: [TraceSpan]) async -> (rejected: Int, problem: String?) {
-        let body = await LongWork.run(on: batch.count * Self.usualSize) { [document] in document.json(batch) }
+    private func send(_ batch: SpanBatch) async -> (rejected: Int, problem: String?) {
+        let (count, body) = (batch.count, batch.json())
         var fields = endpoint.fields
         fields.set(.contentType, "application/json")
         var backoff = Backoff(first: .seconds(1), longest: .seconds(8))
         var problem = ""
         for attempt in 1...Self.attempts {
             let outcome = await CollectedExchange.run(
-                OutgoingRequest(.post, endpoint.path, fields: fields, body: body.array), to: endpoint.origin,
+                OutgoingRequest(.post, endpoint.path, fields: fields, body: body), to: endpoint.origin,
                 client: client.value, on: shard, upTo: Self.maximumAnswer, within: settings.timeout)
             switch outcome {
             case .success(let response):
                 let status = response.head.status.code
-                if 200..<300 ~= status { return Self.rejected(of: batch.count, response.body) }
+                if 200..<300 ~= status { return Self.rejected(of: count, response.body) }
                 problem = "the collector has answered with status \(status)"
                 // Those that OTLP calls retryable.
-                guard [429, 502, 503, 504].contains(status) else { return (batch.count, problem) }
+                guard [429, 502, 503, 504].contains(status) else { return (count, problem) }
             case .failure(.timedOut): problem = "the collector has not answered in time"
             case .failure(.tooLarge):
-                return (batch.count, "the collector's answer has more than \(Self.maximumAnswer) bytes")
+                return (count, "the collector's answer has more than \(Self.maximumAnswer) bytes")
             case .failure(.failed(let error)): problem = error.message
             }
             guard attempt < Self.attempts, !schedule.value.isEnding else { break }
             try? await Task.sleep(for: backoff.next())
             guard !schedule.value.isEnding else { break }
         }
-        return (batch.count, problem)
+        return (count, problem)
     }
 
     /// What an answer of success says of spans that the collector has rejected.

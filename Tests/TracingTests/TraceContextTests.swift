@@ -88,20 +88,19 @@ import Testing
 
     @Test func documentHasTheFormOfOTLP() throws {
         let context = try #require(TraceContext(traceparent: "00-\(Self.trace)-\(Self.span)-01", tracestate: ["a=1"]))
-        var span = TraceSpan(context, in: 1, .client, "chat \"x\"", from: 5, to: 3)
-        span.add(.status, 200)
-        span.add(.route, "/llmchat")
-        span.add(.route, nil as String?)
-        span.add(event: "first_token", at: .max)
-        span.links = [context]
-        span.fail("upstream_busy")
-        var text = ByteBuffer()
-        text.append(span)
+        var spans = SpanTexts(expecting: 2)
+        spans.begin(context, in: 1, .client, "chat \"x\"", from: 5, to: 3)
+        spans.add(.status, 200)
+        spans.add(.route, "/llmchat")
+        spans.add(.route, nil as String?)
+        spans.fail("upstream_busy")
+        spans.end(firstToken: .max, link: context)
+        spans.begin(context, in: nil, .inner, "reply", from: 0, to: .max)
+        spans.end()
         var batch = SpanDocument(resource: [("service.name", "é")], version: "1").makeBatch()
-        batch.append(text.bytes)
-        batch.append(text.bytes)
+        for index in 0..<spans.count { batch.append(spans[index]) }
         let json = batch.json()
-        let expectedSpan = """
+        let first = """
             {"traceId":"\(Self.trace)",\
             "spanId":"\(Self.span)","parentSpanId":"0000000000000001","traceState":"a=1","name":"chat \\"x\\"","kind":3,\
             "startTimeUnixNano":"5","endTimeUnixNano":"5","attributes":[{"key":"http.response.status_code",\
@@ -109,9 +108,13 @@ import Testing
             "value":{"stringValue":"upstream_busy"}}],"events":[{"timeUnixNano":"18446744073709551615",\
             "name":"first_token"}],"links":[{"traceId":"\(Self.trace)","spanId":"\(Self.span)"}],"status":{"code":2}}
             """
+        let second = """
+            {"traceId":"\(Self.trace)","spanId":"\(Self.span)","traceState":"a=1","name":"reply","kind":1,\
+            "startTimeUnixNano":"0","endTimeUnixNano":"18446744073709551615","attributes":[]}
+            """
         let expected = """
             {"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"é"}}]},\
-            "scopeSpans":[{"scope":{"name":"chatterd","version":"1"},"spans":[\(expectedSpan),\(expectedSpan)],\
+            "scopeSpans":[{"scope":{"name":"chatterd","version":"1"},"spans":[\(first),\(second)],\
             "schemaUrl":"https://opentelemetry.io/schemas/1.37.0"}]}]}
             """
         #expect(String(decoding: json, as: UTF8.self) == expected)

@@ -38,7 +38,7 @@ public struct SpanBatch: Sendable {
         buffer.append(opening)
     }
 
-    /// Adds a span, as `ByteBuffer.append(_: TraceSpan)` writes it.
+    /// Adds a span of `SpanTexts`.
     public mutating func append(_ span: Span<UInt8>) {
         if count > 0 { buffer.append(",") }
         buffer.append(span)
@@ -51,77 +51,5 @@ public struct SpanBatch: Sendable {
         buffer.append(utf8: SpanAttribute.version)
         buffer.append("\"}]}]}")
         return buffer.array
-    }
-}
-
-extension ByteBuffer {
-    /// Appends the JSON of a span. It is written from prepared pieces, because each prompt has some six spans.
-    public mutating func append(_ span: TraceSpan) {
-        append("{\"traceId\":\"")
-        append(span.context.trace)
-        append("\",\"spanId\":\"")
-        append(hexadecimal: span.context.span)
-        if let parent = span.parent {
-            append("\",\"parentSpanId\":\"")
-            append(hexadecimal: parent)
-        }
-        append("\"")
-        if !span.context.state.isEmpty {
-            append(",\"traceState\":")
-            append(jsonString: span.context.state)
-        }
-        append(",\"name\":")
-        append(jsonString: span.name)
-        append(",\"kind\":")
-        append(decimal: span.kind.rawValue)
-        // Numbers of 64 bits are texts, as in all JSON of Protocol Buffers.
-        append(",\"startTimeUnixNano\":\"")
-        append(decimal: UInt(span.start))
-        append("\",\"endTimeUnixNano\":\"")
-        append(decimal: UInt(span.end))
-        append("\",\"attributes\":[")
-        for (index, (key, value)) in span.attributes.enumerated() {
-            append(index == 0 ? "{\"key\":\"" : ",{\"key\":\"")
-            append(utf8: key.rawValue)
-            switch value {
-            case .text(let text):
-                append("\",\"value\":{\"stringValue\":")
-                append(jsonString: text)
-            case .number(let number):
-                append("\",\"value\":{\"intValue\":\"")
-                append(decimal: number)
-                append("\"")
-            }
-            append("}}")
-        }
-        append("]")
-        appendMoments(of: span)
-        // 2 is STATUS_CODE_ERROR.
-        append(span.isFailed ? ",\"status\":{\"code\":2}}" : "}")
-    }
-
-    private mutating func appendMoments(of span: TraceSpan) {
-        if !span.events.isEmpty {
-            append(",\"events\":[")
-            for (index, event) in span.events.enumerated() {
-                append(index == 0 ? "{\"timeUnixNano\":\"" : ",{\"timeUnixNano\":\"")
-                append(decimal: UInt(event.time))
-                append("\",\"name\":\"")
-                append(event.name)
-                append("\"}")
-            }
-            append("]")
-        }
-        if !span.links.isEmpty {
-            append(",\"links\":[")
-            for (index, link) in span.links.enumerated() {
-                append(index == 0 ? "{\"traceId\":\"" : ",{\"traceId\":\"")
-                append(link.trace)
-                append("\",\"spanId\":\"")
-                append(hexadecimal: link.span)
-                append("\"}")
-            }
-            append("]")
-        }
     }
 }

@@ -62,14 +62,16 @@ public struct TraceContext: Sendable, Equatable {
 
     /// The value of `traceparent`.
     public var traceparent: String {
-        var text = ByteBuffer(capacity: 55)
-        text.append("00-")
-        text.append(trace)
-        text.append("-")
-        text.append(hexadecimal: span)
-        text.append("-0")
-        text.append(decimal: Int(flags))
-        return String(decoding: text.array, as: UTF8.self)
+        var text = ByteBuffer()
+        text.append(upTo: 55) { text in
+            text.append("00-")
+            text.append(trace)
+            text.append("-")
+            text.append(hexadecimal: span)
+            text.append("-0")
+            text.append(decimal: Int(flags))
+        }
+        return text.string
     }
 
     // MARK: - As one text
@@ -134,21 +136,19 @@ public struct TraceID: Sendable, Equatable {
     }
 }
 
-extension ByteBuffer {
-    /// Appends 32 hexadecimal digits.
+extension OutputSpan<UInt8> {
+    /// Appends 32 hexadecimal digits; there must be room.
     mutating func append(_ trace: TraceID) {
         append(hexadecimal: trace.high)
         append(hexadecimal: trace.low)
     }
 
-    /// Appends 16 hexadecimal digits.
+    /// Appends 16 hexadecimal digits; there must be room.
     mutating func append(hexadecimal value: UInt64) {
-        var digits = InlineArray<16, UInt8>(repeating: 0)
         for index in 0..<16 {
             let digit = UInt8(truncatingIfNeeded: value >> UInt64(60 - 4 * index)) & 0xF
-            digits[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         }
-        append(digits.span)
     }
 }
 

@@ -1,4 +1,4 @@
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// All tables of requests, read whole, in two pieces and byte by byte.

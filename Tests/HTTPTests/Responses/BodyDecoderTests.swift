@@ -1,6 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 @Suite struct BodyDecoderTests {

@@ -1,6 +1,6 @@
 import ChatterdBasics
 import ChatterdHTTP
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 /// The events that a decoder finds in pieces of a stream: `name|data|id` for each one.

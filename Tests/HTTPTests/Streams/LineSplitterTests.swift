@@ -1,5 +1,5 @@
 import ChatterdHTTP
-import TestSupport
+import ChatterdTestSupport
 import Testing
 
 private struct Refusal: Error, Equatable {

@@ -15,9 +15,6 @@ final class SpanExporter: Sendable {
     static let attempts = 5
     /// The limit of a collector's answer, in bytes.
     private static let maximumAnswer = 64 << 10
-    /// The usual size of a span, in bytes.
-    private static let usualSize = 512
-
     /// Spans that wait, and what has happened to the others.
     private struct State {
         /// Batches that have their number of spans.
@@ -74,16 +71,10 @@ final class SpanExporter: Sendable {
     var figures: (sent: Int, dropped: Int) { state.withLock { ($0.sent, $0.dropped) } }
 
     /// Adds spans, which are sent soon. Those that exceed the limit are dropped.
-    func add(_ spans: [TraceSpan]) {
-        var texts = ByteBuffer(capacity: Self.usualSize * spans.count)
-        var ends = [0]
-        for span in spans {
-            texts.append(span)
-            ends.append(texts.count)
-        }
+    func add(_ spans: borrowing SpanTexts) {
         let (isBatch, isFullNow) = state.withLock { state in
             let kept = min(spans.count, max(0, settings.queueSize - state.waiting))
-            for index in 0..<kept { append(texts.bytes.extracting(ends[index]..<ends[index + 1]), to: &state) }
+            for index in 0..<kept { append(spans[index], to: &state) }
             state.dropped += spans.count - kept
             let isFullNow = kept < spans.count && !state.isFull
             if isFullNow { state.isFull = true }

@@ -35,7 +35,7 @@ final class Tracer: Sendable {
     /// Records the span of a request that has ended now.
     func end(_ exchange: ExchangeRecord, at now: Instant) {
         guard let trace = exchange.notes.trace, trace.context.isSampled else { return }
-        exporter.add([TraceSpan(exchange, trace, at: now, clock.withLock { $0 })])
+        exporter.add(SpanTexts(of: exchange, trace, at: now, clock.withLock { $0 }))
     }
 
     /// Records the spans of a reply that has ended here now.
@@ -49,7 +49,7 @@ final class Tracer: Sendable {
             clock.follow()
             return clock
         }
-        exporter.add(TraceSpan.spans(of: facts, trace, as: state, error: error, at: now, clock))
+        exporter.add(SpanTexts(of: facts, trace, as: state, error: error, at: now, clock))
     }
 }
 

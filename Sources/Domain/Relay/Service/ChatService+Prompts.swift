@@ -204,7 +204,8 @@ extension ChatService {
             claimed[turn.id] = nil
             let members = Self.members(of: turn)
             let reply = begin(
-                turn, as: .adopted, passThrough: members, onDisconnect: .finish, trace: storedTrace(of: members, as: .adopted))
+                turn, as: .adopted, passThrough: members, onDisconnect: .finish,
+                trace: storedTrace(of: members, as: .adopted))
             scheduler.spawn(with: reply) { await $0.begin() }
         }
     }

@@ -33,6 +33,8 @@ final class SpanExporter: Sendable {
     private final class Schedule {
         var timer: DeadlineTimer?
         var round: Task<Void, Never>?
+        /// Whether the spans that are no whole batch yet are sent too.
+        var sendsPart = false
         var isEnding = false
         /// Whether the last batch was not sent.
         var hasFailed = false
@@ -73,15 +75,16 @@ final class SpanExporter: Sendable {
     /// Adds spans, which are sent soon. Those that exceed the limit are dropped.
     func add(_ spans: borrowing SpanTexts) {
         let (isBatch, isFullNow) = state.withLock { state in
+            let hadWhole = state.waiting >= settings.batchSize
             let kept = min(spans.count, max(0, settings.queueSize - state.waiting))
             for index in 0..<kept { append(spans[index], to: &state) }
             state.dropped += spans.count - kept
             let isFullNow = kept < spans.count && !state.isFull
             if isFullNow { state.isFull = true }
-            return (state.waiting >= settings.batchSize, isFullNow)
+            return (hadWhole != (state.waiting >= settings.batchSize), isFullNow)
         }
         if isFullNow { log.event(.warning, "traces not sent", .error("more spans wait than OTEL_BSP_MAX_QUEUE_SIZE")) }
-        if isBatch { shard.run { [self] in sendAll() } }
+        if isBatch { shard.run { [self] in sendBatchesInTask() } }
     }
 
     private func append(_ span: Span<UInt8>, to state: inout State) {
@@ -93,14 +96,16 @@ final class SpanExporter: Sendable {
         state.waiting += 1
     }
 
-    /// The oldest batch; `nil` if no span waits.
-    private func takeBatch() -> SpanBatch? {
+    /// The oldest batch with its number of spans; `nil` if none waits.
+    ///
+    /// - Parameter orPart: Whether the last batch counts although it has fewer.
+    private func takeBatch(orPart: Bool) -> SpanBatch? {
         state.withLock { state in
-            guard state.waiting > 0 else { return nil }
             if let batch = state.whole.popFirst() {
                 state.waiting -= batch.count
                 return batch
             }
+            guard state.waiting >= (orPart ? 1 : settings.batchSize) else { return nil }
             defer { (state.last, state.waiting) = (document.makeBatch(), 0) }
             return state.last
         }
@@ -110,7 +115,8 @@ final class SpanExporter: Sendable {
     func start() {
         schedule.value.timer = DeadlineTimer(on: shard) { [unowned self] in
             schedule.value.timer?.set(after: settings.delay)
-            sendAll()
+            schedule.value.sendsPart = true
+            sendBatchesInTask()
         }
         schedule.value.timer?.set(after: settings.delay)
     }
@@ -119,7 +125,7 @@ final class SpanExporter: Sendable {
     func end() async {
         let schedule = schedule.value
         schedule.timer = nil
-        schedule.isEnding = true
+        (schedule.isEnding, schedule.sendsPart) = (true, true)
         try? await shard.withTimeout(stopLimit) { [self] in
             await self.schedule.value.round?.value
             await sendBatches()
@@ -127,7 +133,7 @@ final class SpanExporter: Sendable {
         schedule.round?.cancel()
     }
 
-    private func sendAll() {
+    private func sendBatchesInTask() {
         let schedule = schedule.value
         guard schedule.round == nil, !schedule.isEnding, state.withLock({ $0.waiting > 0 }) else { return }
         schedule.round = Task(executorPreference: shard) { [self] in
@@ -137,10 +143,14 @@ final class SpanExporter: Sendable {
     }
 
     private func sendBatches() async {
-        while !Task.isCancelled, let batch = takeBatch() {
-            let (rejected, problem) = await send(batch)
+        let schedule = schedule.value
+        while !Task.isCancelled, let batch = takeBatch(orPart: schedule.sendsPart) {
+            // Under load each further part would be a request with a few spans.
+            let count = batch.count
+            if count < settings.batchSize { schedule.sendsPart = schedule.isEnding }
+            let (rejected, problem) = await send((consume batch).json(), of: count)
             state.withLock { state in
-                state.sent += batch.count - rejected
+                state.sent += count - rejected
                 state.dropped += rejected
                 if problem == nil { state.isFull = false }
             }
@@ -151,8 +161,7 @@ final class SpanExporter: Sendable {
     /// Sends a batch, again if the collector says so or does not answer.
     ///
     /// - Returns: how many of its spans the collector does not have, and why.
-    private func send(_ batch: SpanBatch) async -> (rejected: Int, problem: String?) {
-        let (count, body) = (batch.count, batch.json())
+    private func send(_ body: [UInt8], of count: Int) async -> (rejected: Int, problem: String?) {
         var fields = endpoint.fields
         fields.set(.contentType, "application/json")
         var backoff = Backoff(first: .seconds(1), longest: .seconds(8))

@@ -89,7 +89,7 @@ struct ScriptedRun {
     }
 
     private mutating func append(_ line: [UInt8], _ fields: AnswerLine) {
-        if fields.isDone { run.lastLine = line }
+        if fields.isDone { run.lastLine = LastLine(line, fields, in: line.span) }
         guard let content = fields.content else { return }
         text += String(decodingJSON: line.span.extracting(content.range))
     }

@@ -76,7 +76,7 @@ struct GenerationRun {
     private var end: End?
     private var couldNotContinue = false
     /// The last line of the answer, once it is appended.
-    var lastLine: [UInt8]?
+    var lastLine: LastLine?
     /// Whether the answer calls tools that run here.
     var callsTools = false
     /// The offset of the server's own text in the content of the round.
@@ -364,7 +364,7 @@ struct GenerationRun {
     private mutating func complete() -> Action {
         state = .ended
         let failures = failures.value
-        return .complete(lastLine ?? [], refused: failures?.hasSentLess == true ? failures?.refused?.report : nil)
+        return .complete(lastLine?.bytes ?? [], refused: failures?.hasSentLess == true ? failures?.refused?.report : nil)
     }
 
     /// Completes an answer without a violation. The first violation is repaired by the same server, with the same members of the request;

@@ -56,11 +56,11 @@ extension ReplyGenerator: GenerationConsumer {
     }
 
     /// The last line of an answer: as it is, because the reply has its content too; or without all that the hooks have not seen.
-    func lastLine(_ line: AnswerLine, in bytes: Span<UInt8>) -> [UInt8] {
-        guard held != nil else { return bytes.array }
+    func lastLine(_ line: AnswerLine, in bytes: Span<UInt8>) -> LastLine {
+        guard held != nil else { return LastLine(bytes.array, line, in: bytes) }
         var last = ByteBuffer()
         last.append(emptying: line, in: bytes)
-        return HeldAnswer.withoutText(last.array)
+        return LastLine(HeldAnswer.withoutText(last.array), line, in: bytes)
     }
 
     func appendToReply(_ lines: LineRun) {

@@ -38,10 +38,5 @@ extension ReplyGenerator {
     }
 
     /// Whether the last line says that the answer has reached its limit of tokens.
-    private var isCut: Bool {
-        guard let line = run.lastLine, let fields = try? AnswerLine(line.span), let reason = fields.doneReason else {
-            return false
-        }
-        return line.span.extracting(reason.range).isEqual(to: "length")
-    }
+    private var isCut: Bool { run.lastLine?.isCut ?? false }
 }

@@ -30,10 +30,8 @@ extension ReplyGenerator {
         self.outcome = outcome
         guard let upstream = reply.facts.upstream else { return }
         context.observe(.requestEnded(upstream: upstream, outcome))
-        guard let trace = reply.facts.trace else { return }
-        // A line of an earlier request would have its counts.
-        let last = outcome == .complete ? run.lastLine.flatMap { try? AnswerLine($0.span) } : nil
-        trace.endRequest(outcome, tokens: (last?.promptTokens, last?.answerTokens), at: now)
+        let tokens = outcome == .complete ? run.lastLine?.tokens : nil
+        reply.facts.trace?.endRequest(outcome, tokens: tokens ?? TokenCounts(), at: now)
     }
 
     /// Records which server produced the text of the request.
@@ -49,13 +47,12 @@ extension ReplyGenerator {
     @inline(never)
     func noteTokens(refused: PromptReport?) {
         guard let target, var report = run.report else { return }
-        // The line was checked when it arrived.
-        let counts = run.lastLine.flatMap { try? AnswerLine($0.span) }
+        let counts = run.lastLine?.tokens
         let earlier = tools?.tokens ?? (prompt: 0, answer: 0)
-        reply.facts.promptTokens = counts?.promptTokens.map { $0 + earlier.prompt }
-        reply.facts.answerTokens = counts?.answerTokens.map { $0 + earlier.answer }
+        reply.facts.promptTokens = counts?.prompt.map { $0 + earlier.prompt }
+        reply.facts.answerTokens = counts?.answer.map { $0 + earlier.answer }
         context.estimates.note(
-            counts?.promptTokens, and: counts?.answerTokens.flatMap(answer), in: &report, of: target,
+            counts?.prompt, and: counts?.answer.flatMap(answer), in: &report, of: target,
             for: reply.turn.conversation)
         if let refused {
             context.estimates.suspect(refused, of: target)

@@ -42,7 +42,7 @@ extension ReplyGenerator {
         if line.isDone {
             var last = ByteBuffer()
             last.append(emptying: line, in: bytes)
-            run.lastLine = held == nil ? last.array : HeldAnswer.withoutText(last.array)
+            run.lastLine = LastLine(held == nil ? last.array : HeldAnswer.withoutText(last.array), line, in: bytes)
             // After a review the reply gets them.
             if held == nil, !tools.hasCalls { appendCallsOfClient(tools) }
         }
@@ -84,7 +84,7 @@ extension ReplyGenerator {
         let content = try await reply.completeContent()
         tools.beginRound(
             text: Array(content.text.dropFirst(base.text)), thinking: Array(content.thinking.dropFirst(base.thinking)),
-            lastLine: run.lastLine.flatMap { try? AnswerLine($0.span) })
+            tokens: run.lastLine?.tokens)
         tools.base = reply.contentEnd
         // A round of which no call may run has results too, and the model reads them.
         if !tools.hasOpenCalls { try await store(tools) }

@@ -29,7 +29,7 @@ public final class ReplyTrace {
         /// How it ended.
         public internal(set) var outcome = RequestOutcome.cancelled
         /// The tokens as the model server counts them.
-        public internal(set) var tokens: (prompt: Int?, answer: Int?) = (nil, nil)
+        public internal(set) var tokens = TokenCounts()
     }
 
     /// A stage with its span.
@@ -42,6 +42,8 @@ public final class ReplyTrace {
 
     /// The limit of stages. Further ones are left out: a reply has some for each round of tools, and for each server that fails.
     static let maximumParts = 128
+    /// The turn, a request to a model server, the store, and one more.
+    private static let usualParts = 4
 
     /// The span of the reply.
     public let context: TraceContext
@@ -80,6 +82,7 @@ public final class ReplyTrace {
 
     private func add(_ stage: Stage, span: UInt64, from start: Instant, to end: Instant) {
         guard context.isSampled, parts.count < Self.maximumParts else { return }
+        if parts.isEmpty { parts.reserveCapacity(Self.usualParts) }
         parts.append(Part(stage: stage, span: span, start: start, end: end))
     }
 
@@ -98,7 +101,7 @@ public final class ReplyTrace {
     }
 
     /// Records the end of the request.
-    func endRequest(_ outcome: RequestOutcome, tokens: (prompt: Int?, answer: Int?), at now: Instant) {
+    func endRequest(_ outcome: RequestOutcome, tokens: TokenCounts, at now: Instant) {
         guard let (begun, span, start) = open.take() else { return }
         var request = begun
         (request.outcome, request.tokens) = (outcome, tokens)

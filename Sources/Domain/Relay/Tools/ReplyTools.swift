@@ -115,8 +115,8 @@ final class ReplyTools {
 
     /// Begins the round of the current answer.
     ///
-    /// - Parameter lastLine: the last line of the answer.
-    func beginRound(text: [UInt8], thinking: [UInt8], lastLine: AnswerLine?) {
+    /// - Parameter counts: the tokens of the request; `nil` for a round without a request.
+    func beginRound(text: [UInt8], thinking: [UInt8], tokens counts: TokenCounts?) {
         var round = AnswerSteps.Round(text: text, thinking: thinking, calls: calls)
         let earlier = steps.rounds.reduce(0) { $0 + $1.calls.count }
         for index in round.calls.indices {
@@ -134,8 +134,8 @@ final class ReplyTools {
             }
         }
         calls = []
-        tokens.prompt += lastLine?.promptTokens ?? 0
-        tokens.answer += lastLine?.answerTokens ?? 0
+        tokens.prompt += counts?.prompt ?? 0
+        tokens.answer += counts?.answer ?? 0
         steps.rounds.append(round)
         stepsChanged()
     }
@@ -147,7 +147,7 @@ final class ReplyTools {
     func beginApproved() {
         calls = approved
         approved = []
-        beginRound(text: [], thinking: [], lastLine: nil)
+        beginRound(text: [], thinking: [], tokens: nil)
     }
 
     private func stepsChanged() {

@@ -364,7 +364,8 @@ struct GenerationRun {
     private mutating func complete() -> Action {
         state = .ended
         let failures = failures.value
-        return .complete(lastLine?.bytes ?? [], refused: failures?.hasSentLess == true ? failures?.refused?.report : nil)
+        return .complete(
+            lastLine?.bytes ?? [], refused: failures?.hasSentLess == true ? failures?.refused?.report : nil)
     }
 
     /// Completes an answer without a violation. The first violation is repaired by the same server, with the same members of the request;

@@ -29,7 +29,7 @@ import Testing
 
     /// What is stored of a prompt that says "Hi".
     private func prompt(
-        _ hooks: [Hook], observe: @escaping (OperatorHooks.Failure) -> Void = { _ in }
+        _ hooks: [Hook], observe: @escaping (HookCall) -> Void = { _ in }
     ) async throws
         -> String
     {
@@ -48,7 +48,7 @@ import Testing
 
     /// The code with which a prompt is refused; `nil` if it is stored.
     private func refusal(
-        of hooks: [Hook], observe: @escaping (OperatorHooks.Failure) -> Void = { _ in }
+        of hooks: [Hook], observe: @escaping (HookCall) -> Void = { _ in }
     ) async -> RelayError.Code? {
         do {
             _ = try await prompt(hooks, observe: observe)
@@ -127,9 +127,11 @@ import Testing
     func hookThatFailsRefusesUnlessItMayFail(status: Int, body: String) async throws {
         let server = try server(status, body)
         var hook = try hook(server)
-        let failures = Lock<[String]>([])
-        let code = await refusal(of: [hook]) { failure in failures.withLock { $0.append(failure.hook) } }
-        #expect(code == .hookFailed && failures.withLock { $0 } == ["h"])
+        let calls = Lock<[String]>([])
+        let code = await refusal(of: [hook]) { call in
+            calls.withLock { $0.append("\(call.hook) \(call.event) \(call.outcome.word)") }
+        }
+        #expect(code == .hookFailed && calls.withLock { $0 } == ["h prompt failed"])
         hook.onFailure = .allow
         let (stored, sent) = (try await prompt([hook]), try await answer([hook]))
         #expect(stored == "Hi" && sent == nil)

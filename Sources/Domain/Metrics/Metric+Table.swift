@@ -107,6 +107,14 @@ extension Metric {
             .counter("chatterd_tool_calls_total", "Calls of tools of the server: done or failed.", "tool", "state")
         case .toolTime:
             .histogram("chatterd_tool_call_seconds", "The time of a call of a tool.", Buckets.requests, "tool")
+        case .hookCalls:
+            .counter(
+                "chatterd_hook_calls_total",
+                "Messages to hooks, by their event: allowed, refused, replaced, delivered or failed.", "hook", "event",
+                "outcome")
+        case .hookTime:
+            .histogram(
+                "chatterd_hook_call_seconds", "The time of a message to a hook.", Buckets.requests, "hook", "event")
 
         case .storeConnections:
             .gauge(

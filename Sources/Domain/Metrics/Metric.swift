@@ -40,6 +40,8 @@ public enum Metric: Int, CaseIterable, Sendable {
     case queueWait
     case toolCalls
     case toolTime
+    case hookCalls
+    case hookTime
 
     case storeConnections
     case storeConnectionsLimit

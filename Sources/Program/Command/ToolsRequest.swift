@@ -34,15 +34,29 @@ public enum ToolsRequest: Sendable, Equatable {
     /// Runs the command; returns the exit code: 1 if the call has failed, or if a server of the list cannot be used.
     func run(_ tools: Configuration.Tools, output: (String) -> Void) async throws -> Int32 {
         let shard = try Shard(index: 0)
+        return try await Self.asking(tools, on: shard) { servers, reports in
+            let problems = reports.flatMap { report in report.problems.map { "\(report.server): \($0)" } }
+            return await result(tools.list, servers, problems, on: shard, output: output)
+        }.get()
+    }
+
+    /// What the servers of the list say when they are asked for their tools.
+    static func reports(of tools: Configuration.Tools, on shard: Shard) async -> [MCPServers.Report] {
+        await asking(tools, on: shard) { _, reports in reports }
+    }
+
+    /// Asks the servers of the list for their tools, and stops them after `body`.
+    private static func asking<Value>(
+        _ tools: Configuration.Tools, on shard: Shard, _ body: (MCPServers, [MCPServers.Report]) async -> Value
+    ) async -> Value {
         let reports = Lock<[MCPServers.Report]>([])
         let servers = MCPServers(tools.servers, taken: tools.list.map(\.name), on: shard) { report in
             reports.withLock { $0.append(report) }
         }
         await servers.start(within: .seconds(30))
-        let problems = reports.withLock { $0 }.flatMap { report in report.problems.map { "\(report.server): \($0)" } }
-        let outcome = await result(tools.list, servers, problems, on: shard, output: output)
+        let value = await body(servers, reports.withLock { $0 })
         await servers.stop()
-        return try outcome.get()
+        return value
     }
 
     private func result(
@@ -88,7 +102,7 @@ public enum ToolsRequest: Sendable, Equatable {
     }
 
     /// A text of a server without characters that would move the cursor or begin a line.
-    private static func line(_ text: String) -> String {
+    static func line(_ text: String) -> String {
         String(
             String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
     }

@@ -6,12 +6,6 @@ import ChatterdSockets
 
 /// The hooks of the operator on one shard. Confined to its shard.
 public final class OperatorHooks: HookRunner {
-    /// The failure of a hook, for the log.
-    public struct Failure: Sendable {
-        public let hook: String
-        public let reason: String
-    }
-
     /// The limit of the reason of a refusal, in bytes.
     static let maximumReason = 1_000
 
@@ -24,7 +18,7 @@ public final class OperatorHooks: HookRunner {
     /// Nanoseconds since 1970.
     private let now: () -> Int64
     private let makeID: () -> String
-    private let observe: (Failure) -> Void
+    private let observe: (HookCall) -> Void
 
     /// Creates the hooks of a shard, on any thread.
     ///
@@ -33,11 +27,11 @@ public final class OperatorHooks: HookRunner {
     ///   - maximumText: the limit of a text in place of an answer, in bytes.
     ///   - now: nanoseconds since 1970.
     ///   - makeID: a new id of a message.
-    ///   - observe: gets each failure of a hook, on the shard.
+    ///   - observe: gets each call of a hook that has ended, on the shard.
     public init(
         _ hooks: [Hook], on shard: Shard, memory: MemoryBudget, maximumText: Int, now: @escaping () -> Int64,
         makeID: @escaping () -> String,
-        observe: @escaping (Failure) -> Void = { _ in }
+        observe: @escaping (HookCall) -> Void = { _ in }
     ) {
         self.hooks = hooks
         self.shard = shard
@@ -65,7 +59,7 @@ public final class OperatorHooks: HookRunner {
             let message = await LongWork.run(on: size) {
                 HookMessage.prompt(prompt, in: conversation, id: id, at: time)
             }
-            switch await verdict(of: hook, on: message, replacement: HookVerdict.messages) {
+            switch await verdict(of: hook, on: message, about: .prompt, replacement: HookVerdict.messages) {
             case .allow: break
             case .replace(let others): request.messages = others
             case .refuse(let reason):
@@ -101,7 +95,7 @@ public final class OperatorHooks: HookRunner {
             let (id, time) = (makeID(), now())
             let message = await LongWork.run(on: present.size) { HookMessage.answer(present, id: id, at: time) }
             switch await verdict(
-                of: hook, on: message,
+                of: hook, on: message, about: .answer,
                 replacement: { [maximumText] (answer) throws(UsageError) in
                     try HookVerdict.text(answer, upTo: maximumText)
                 })
@@ -125,16 +119,21 @@ public final class OperatorHooks: HookRunner {
 
     /// The verdict of a hook; `nil` if it has failed and must not.
     private func verdict<Replacement: Sendable>(
-        of hook: Hook, on message: HookMessage,
+        of hook: Hook, on message: HookMessage, about event: Hook.Event,
         replacement: @escaping @Sendable (JSONSlice) throws(UsageError) -> Replacement
     ) async -> HookVerdict<Replacement>? {
+        var call = HookCall(hook: hook.name, event: event, from: shard.now)
         do throws(UsageError) {
             let answer = try await client.send(message, to: hook)
-            return try await LongWork.run(on: answer.count) { () throws(UsageError) in
+            let verdict = try await LongWork.run(on: answer.count) { () throws(UsageError) in
                 try HookVerdict(answer, replacement: replacement)
             }
+            call.end(verdict.outcome, at: shard.now)
+            observe(call)
+            return verdict
         } catch {
-            if !Task.isCancelled { observe(Failure(hook: hook.name, reason: "\(error)")) }
+            call.end(.failed(reason: "\(error)"), at: shard.now)
+            if !Task.isCancelled { observe(call) }
             return hook.onFailure == .allow ? .allow : nil
         }
     }
@@ -146,6 +145,14 @@ enum HookVerdict<Replacement: Sendable>: Sendable {
     /// With the reason, if it says one.
     case refuse(String?)
     case replace(Replacement)
+
+    fileprivate var outcome: HookCall.Outcome {
+        switch self {
+        case .allow: .allowed
+        case .refuse: .refused
+        case .replace: .replaced
+        }
+    }
 
     /// Reads the answer of a hook: an object with an `action`, or nothing, which allows.
     ///

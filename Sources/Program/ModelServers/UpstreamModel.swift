@@ -138,11 +138,3 @@ public final class UpstreamModel: LanguageModel {
         KindProbe(fields: fields, client: client, shard: shard, timeLimit: listing)
     }
 }
-
-extension Fields {
-    /// Sets the fields of W3C Trace Context.
-    fileprivate mutating func set(_ trace: TraceContext) {
-        if let value = FieldValue(validating: trace.traceparent) { set(.traceparent, value) }
-        if !trace.state.isEmpty, let value = FieldValue(validating: trace.state) { set(.tracestate, value) }
-    }
-}

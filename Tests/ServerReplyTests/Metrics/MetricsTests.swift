@@ -338,4 +338,28 @@ private let withMetrics: [Setting: String] = [.metricsListen: "127.0.0.1:0"]
                 ])
         }
     }
+
+    @Test func messagesToHooksAreCountedByTheirOutcome() async throws {
+        let hook = try ScriptedUpstream { request in
+            let isRefused = String(decoding: request.body, as: UTF8.self).contains("no good")
+            return .plain(200, isRefused ? #"{"action":"refuse"}"# : "{\"action\":\"allow\"}")
+        }
+        let entry =
+            #"{"name":"rules","url":"\#(hook.url)","on":["prompt","end"],"secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}"#
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        try await onStage(
+            upstream: upstream.url, environment: [.hooks: "[\(entry)]", .metricsListen: "127.0.0.1:0"]
+        ) { stage in
+            #expect(try stage.ask("app", "x").status == 200)
+            #expect(try stage.ask("app", "no good").status == 403)
+            let calls = "chatterd_hook_calls_total"
+            let page = try eventually("the end of the reply is delivered") {
+                let page = try stage.metrics()
+                return page[#"\#(calls){hook="rules",event="end",outcome="delivered"}"#] == 1 ? page : nil
+            }
+            #expect(page[#"\#(calls){hook="rules",event="prompt",outcome="allowed"}"#] == 1)
+            #expect(page[#"\#(calls){hook="rules",event="prompt",outcome="refused"}"#] == 1)
+            #expect(page[#"chatterd_hook_call_seconds_count{hook="rules",event="prompt"}"#] == 2)
+        }
+    }
 }

@@ -164,14 +164,32 @@ import Testing
         }
     }
 
-    @Test func refusedPromptHasASpanThatIsNoFailure() async throws {
+    @Test(arguments: [
+        ("/llmchat", chatBody("app", "x").dropLast() + #","parent":"nonsense"}"#, 422), ("/llmchat", "{", 422),
+        ("/llmtools", "[]", 422), ("/v1/chat/completions", "{}", 400), ("/llmprompt", "{}", 422),
+    ])
+    func refusedRequestHasASpanThatIsNoFailure(path: String, body: String, status: Int) async throws {
         let collector = try Collector()
         try await onStage(environment: collector.settings()) { stage in
-            let answer = try stage.ask("app", "x", adding: #","parent":"nonsense""#, fields: Self.fields)
-            #expect(answer.status == 422)
-            let spans = try collector.spans(with: "POST /llmchat")
-            #expect(spans.map(\.name) == ["POST /llmchat"] && !spans[0].isFailed)
-            #expect(spans[0].attributes["http.response.status_code"] == "422")
+            let answer = try RawClient.post(port: stage.port, path, json: body, fields: Self.fields)
+            #expect(answer.status == status)
+            let spans = try collector.spans(with: "POST \(path)")
+            #expect(spans.map(\.name) == ["POST \(path)"] && !spans[0].isFailed)
+            #expect(spans[0].trace == Self.trace && spans[0].parent == Self.parent)
+            #expect(spans[0].attributes["http.response.status_code"] == "\(status)")
+        }
+    }
+
+    @Test func modelServerGetsTheSpanOfARequestThatIsPassedOn() async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream { _ in .plain(200, #"{"response":"Hi","done":true}"#) }
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            let body = #"{"model":"tiny","prompt":"x"}"#
+            let answer = try RawClient.post(port: stage.port, "/llmprompt", json: body, fields: Self.fields)
+            #expect(answer.status == 200)
+            let span = try #require(try collector.spans(with: "POST /llmprompt").first)
+            #expect(upstream.requests.map { $0["traceparent"] } == ["00-\(Self.trace)-\(span.id)-01"])
+            #expect(upstream.requests.map { $0["tracestate"] } == ["rojo=1,congo=2"])
         }
     }
 
@@ -192,7 +210,8 @@ import Testing
     @Test func failedReplyIsAFailure() async throws {
         let collector = try Collector()
         let upstream = try ScriptedUpstream(.error(500, "broken"))
-        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+        let settings = collector.settings([.failoverAttempts: "1"])
+        try await onStage(upstream: upstream.url, environment: settings) { stage in
             _ = try stage.ask("app", "x")
             let spans = try collector.spans(with: "POST /llmchat", "reply", "chat tiny")
             for span in spans {
@@ -200,6 +219,9 @@ import Testing
                 #expect(span.isFailed == isBroken, "\(span.name)")
                 #expect(span.attributes["error.type"] == (isBroken ? "upstream_error" : nil))
             }
+            // The server is asked again after a pause.
+            #expect(spans.filter { $0.name == "chat tiny" }.count == 2)
+            #expect(spans.filter { $0.name == "retry.wait" }.count == 1)
         }
     }
 
@@ -253,15 +275,8 @@ import Testing
             .metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16", .spanDelay: "60000",
         ])
         try await onStage(upstream: upstream.url, environment: settings) { stage in
-            for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
-            try eventually(
-                "spans are dropped",
-                isTrue: {
-                    let page = try stage.metrics()
-                    // Six spans a prompt; those that still wait are not counted.
-                    let dropped = page[#"chatterd_trace_spans_total{outcome="dropped"}"#] ?? 0
-                    return dropped >= 100 && page[#"chatterd_trace_spans_total{outcome="sent"}"#] == 0
-                })
+            try Self.ask(stage, untilDropped: 100)
+            #expect(try stage.metrics()[#"chatterd_trace_spans_total{outcome="sent"}"#] == 0)
         }
     }
 
@@ -271,16 +286,20 @@ import Testing
         let upstream = try ScriptedUpstream.answering(["Hi"])
         let settings = collector.settings([.metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16"])
         try await onStage(upstream: upstream.url, environment: settings) { stage in
-            for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
             // Of 120 spans 16 are on their way, and 16 wait.
-            try eventually(
-                "spans are dropped",
-                isTrue: {
-                    let page = try stage.metrics()
-                    return page[#"chatterd_trace_spans_total{outcome="dropped"}"#] ?? 0 >= 88
-                })
+            try Self.ask(stage, untilDropped: 88)
             gate.open()
         }
+    }
+
+    /// Asks twenty prompts, which have 120 spans, and waits until so many were dropped.
+    private static func ask(_ stage: Stage, untilDropped count: Int) throws {
+        for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
+        try eventually(
+            "\(count) spans are dropped",
+            isTrue: {
+                try stage.metrics()[#"chatterd_trace_spans_total{outcome="dropped"}"#] ?? 0 >= count
+            })
     }
 
     @Test func batchIsSentAgainWhenTheCollectorSaysSo() async throws {

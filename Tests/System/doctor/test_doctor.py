@@ -60,7 +60,7 @@ class DoctorTestCase(ServerTestCase):
 
     def environment(self, **settings):
         """Settings without a fault, apart from these. Names with None are left out."""
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "CHATTERD_", "DATABASE_", "OLLAMA_"))}
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PG", "CHATTERD_", "DATABASE_", "OLLAMA_", "OTEL_"))}
         ours = {"CHATTERD_LISTEN": "127.0.0.1:0", "CHATTERD_SHARDS": "2", "CHATTERD_UPSTREAMS": '[{"name": "parrot", "kind": "echo"}]'}
         return {name: value for name, value in (kept | ours | settings).items() if value is not None}
 
@@ -266,9 +266,7 @@ class PlantedFaultTests(DoctorTestCase):
 
     @plants("No model server runs at the address")
     def no_model_server(self, stack):
-        holder = keep_port()
-        stack.callback(holder.close)
-        return self.listed(f"http://127.0.0.1:{holder.getsockname()[1]}", "ollama")
+        return self.listed(self.unused_url(stack), "ollama")
 
     @plants("The model server is of another kind")
     def wrong_kind(self, stack):
@@ -391,6 +389,47 @@ class PlantedFaultTests(DoctorTestCase):
     @plants("The keys of an issuer cannot be read")
     def broken_issuer(self, stack):
         return self.issuer(stack, lambda certificate: ["no keys"])
+
+    # Tools and traces
+
+    def unused_url(self, stack):
+        holder = keep_port()
+        stack.callback(holder.close)
+        return f"http://127.0.0.1:{holder.getsockname()[1]}"
+
+    @plants("A server of tools does not run")
+    def no_tool_server(self, stack):
+        entry = {"name": "docs", "mcp": f"{self.unused_url(stack)}/mcp", "allow_private": True}
+        return self.environment(CHATTERD_TOOLS=json.dumps([entry]))
+
+    @plants("The collector of traces does not run")
+    def no_collector(self, stack):
+        return self.environment(OTEL_EXPORTER_OTLP_ENDPOINT=self.unused_url(stack))
+
+    def collector(self, stack):
+        """A collector with TLS, and the certificate that signs itself."""
+        certificate = Certificate(self.folder("pair") + "/collector", -10, 100)
+        server = SecureServer(certificate, {})
+        stack.callback(server.stop)
+        return server.url, certificate.path
+
+    @plants("The path of the collector is wrong")
+    def wrong_collector(self, stack):
+        server = self.running(stack)
+        return self.environment(OTEL_EXPORTER_OTLP_ENDPOINT=f"{server.url}/nothing")
+
+    @plants("The certificate of the collector has an unknown authority")
+    def strange_collector(self, stack):
+        return self.environment(OTEL_EXPORTER_OTLP_ENDPOINT=self.collector(stack)[0])
+
+    def test_collector_with_a_known_authority_is_fine(self):
+        with contextlib.ExitStack() as stack:
+            url, path = self.collector(stack)
+            environment = self.environment(
+                DATABASE_URL=self.database.conninfo(self.migrated()), OTEL_EXPORTER_OTLP_ENDPOINT=url, OTEL_EXPORTER_OTLP_CERTIFICATE=path)
+            report, status = self.report(environment)
+            self.assertEqual(status, 0, report)
+            self.assertEqual([one["severity"] for one in report["checks"] if one["id"] == "collector"], ["ok"])
 
     def running(self, stack, **settings):
         """A chatterd with the built-in model."""

@@ -68,7 +68,7 @@ class Certificate:
 
 
 class SecureServer:
-    """A server with TLS that answers each GET with one document."""
+    """A server with TLS that answers each GET and POST with one document."""
 
     def __init__(self, certificate: Certificate, document: Any, ahead: float = 0) -> None:
         """Its clock is `ahead` of this machine's by that many seconds."""
@@ -81,6 +81,10 @@ class SecureServer:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+
+            def do_POST(self) -> None:
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.do_GET()
 
             def date_time_string(self, timestamp: float | None = None) -> str:
                 return email.utils.formatdate(time.time() + ahead, usegmt=True)

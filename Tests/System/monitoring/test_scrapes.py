@@ -7,10 +7,12 @@ import os
 import re
 import threading
 
+from harness import background
 from harness.chatterd import Server
 from harness.client import events, post, prompt, stream
 from harness.machine import make_directory
 from harness.model import Model
+from harness.model_server import ModelServer
 from harness.reply_test_case import ServerTestCase
 from monitoring import documents
 from monitoring.prometheus_server import PrometheusServer
@@ -36,8 +38,12 @@ class ScrapeTests(ServerTestCase):
             {"name": "caller", "kind": "ollama", "url": caller.url, "models": ["m"]},
         ]
         tools = [{"name": "repeat", "description": "Repeats its arguments.", "command": ["/bin/cat"]}]
+        hook = ModelServer(cls.allow)
+        background.run(hook.start())
+        cls.addClassCleanup(lambda: background.run(hook.stop()))
+        hooks = [{"name": "rules", "url": hook.url, "on": ["prompt"]}]
         cls.server = Server(directory, CHATTERD_METRICS_LISTEN="127.0.0.1:0", CHATTERD_RETENTION="1h", CHATTERD_UPSTREAMS=json.dumps(upstreams),
-                            CHATTERD_TOOLS=json.dumps(tools))
+                            CHATTERD_TOOLS=json.dumps(tools), CHATTERD_HOOKS=json.dumps(hooks))
         cls.addClassCleanup(cls.server.stop)
         cls.url = cls.server.url
         target = cls.server.expect(r"^metrics at http://(\S+)/metrics").group(1)
@@ -66,6 +72,10 @@ class ScrapeTests(ServerTestCase):
             return exchange.say(last["content"])
         calls = [{"function": {"name": "repeat", "arguments": {"x": 1}}}]
         exchange.write({"message": {"role": "assistant", "content": "", "tool_calls": calls}, "done": False})
+
+    @staticmethod
+    async def allow(exchange):
+        await exchange.answer('{"action": "allow"}')
 
     def round(self, number):
         """Two replies that fail, two good ones one after the other, one that calls a tool, and a refused request; all of them are scraped."""

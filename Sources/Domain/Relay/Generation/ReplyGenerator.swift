@@ -190,8 +190,10 @@ final class ReplyGenerator {
             await context.upstreams.prepare(for: reply.model)
             return .candidates(candidates(withContexts: withContexts))
         case .backOff(let duration, _):
-            await pause.wait(atMost: duration)
-            return .backedOff
+            return try await staged(.backOff) {
+                await pause.wait(atMost: duration)
+                return .backedOff
+            }
         case .readText: return .text(Array(try await reply.wholeText().dropFirst(base.text)))
         case .fit(let server):
             try await readWholeHistory()

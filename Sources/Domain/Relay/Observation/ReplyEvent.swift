@@ -79,7 +79,7 @@ public enum RequestOutcome: Sendable, Equatable {
 
 /// The parts of the time from a whole request to the first piece of its answer. Their sum is that time.
 public struct FirstTokenParts: Sendable, Equatable {
-    /// The rest: storing the prompt, reading the history, choosing a server.
+    /// The rest: hooks that check the prompt, storing it, reading the history, choosing a server.
     public var chatterd: Duration
     /// Waiting for earlier turns of the conversation.
     public var turn: Duration
@@ -87,7 +87,7 @@ public struct FirstTokenParts: Sendable, Equatable {
     public var queue: Duration
     /// Requests that failed, and the delays after them.
     public var retry: Duration
-    /// From the last request to the first piece.
+    /// From the last request to the first piece, which hooks that check the answer hold back.
     public var upstream: Duration
 
     /// The whole time.

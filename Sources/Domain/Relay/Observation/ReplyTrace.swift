@@ -9,6 +9,8 @@ public final class ReplyTrace {
         case turn
         /// The queue of a model server.
         case queue(upstream: String)
+        /// The pause before a model server is asked again.
+        case backOff
         /// A request to a model server.
         case request(Request)
         /// The calls of tools of the server.

@@ -85,6 +85,8 @@ extension Doctor {
         case modelServer = "model_server"
         case chat
         case issuer
+        case toolServer = "tool_server"
+        case collector
         case through
 
         /// The name of the thing, for people.

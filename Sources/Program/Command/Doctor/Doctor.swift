@@ -46,6 +46,8 @@ public struct Doctor: Sendable {
             add(await Self.upstream(upstream, keys: configuration.upstreams.keys, asksModels: request.asksModels))
         }
         add(await Self.issuers(configuration.access.issuers))
+        add(await Self.toolServers(configuration.tools))
+        add(await Self.collector(configuration.tracing))
         if let stream = request.through {
             add([await StreamCheck(stream).run()])
         }

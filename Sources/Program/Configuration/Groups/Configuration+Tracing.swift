@@ -34,6 +34,8 @@ extension Configuration {
 
         /// The limit of an attempt to send a batch.
         public internal(set) var timeout = Duration.seconds(10)
+        /// A PEM file of authorities for the certificate of the collector, beside those of the system; `nil` for those alone.
+        public internal(set) var authorities: String?
         /// The pause between two batches, unless one is full.
         public internal(set) var delay = Duration.seconds(5)
         /// The limit of spans that wait.

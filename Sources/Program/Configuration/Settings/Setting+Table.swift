@@ -364,6 +364,10 @@ extension Setting {
             .limit(
                 .traces, .count(100...60_000, of: "milliseconds") { $0.tracing.timeout = .milliseconds($1) },
                 .absent("the same"), "The same limit, in the place of OTEL_EXPORTER_OTLP_TIMEOUT.")
+        case .collectorAuthorities, .traceCollectorAuthorities:
+            .option(
+                .traces, .file { $0.tracing.authorities = $1 }, "the system's",
+                "A PEM file of authorities for the certificate of the collector, beside those of the system.")
         case .serviceName:
             .option(
                 .traces,

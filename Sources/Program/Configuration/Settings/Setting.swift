@@ -86,6 +86,8 @@ public enum Setting: String, CaseIterable, Sendable {
     case traceCollectorProtocol = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"
     case collectorTimeout = "OTEL_EXPORTER_OTLP_TIMEOUT"
     case traceCollectorTimeout = "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT"
+    case collectorAuthorities = "OTEL_EXPORTER_OTLP_CERTIFICATE"
+    case traceCollectorAuthorities = "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE"
     case serviceName = "OTEL_SERVICE_NAME"
     case resourceAttributes = "OTEL_RESOURCE_ATTRIBUTES"
     case traceSampler = "OTEL_TRACES_SAMPLER"

@@ -148,7 +148,9 @@ public final class Application: Sendable {
         let store = DeliveryStore(pool: pools[0].pool)
         deliveries = Confined(
             configuration.hooks.list.filter { $0.events.contains(.end) }.map { [home = pools[0].shard] hook in
-                HookDeliveries(to: hook, store: store, memory: process.memory, on: home, log: log)
+                HookDeliveries(to: hook, store: store, memory: process.memory, on: home, log: log) {
+                    services.home.value.observeHook($0)
+                }
             }, to: pools[0].shard)
         keeper = ProcessKeeper(process, pool: keeperPool) { revoked in
             services.onEachShard { shard in

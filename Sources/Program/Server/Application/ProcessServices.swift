@@ -68,10 +68,8 @@ final class ProcessServices: Sendable {
             store: PostgresSlotStore(pool: home.pool, lease: lease), limits: limits,
             scheduler: Scheduler(on: home.shard))
         let tracing = configuration.tracing
-        exporter = tracing.endpoint.map {
-            SpanExporter(
-                tracing, to: $0, stopLimit: configuration.fixedTimeouts.lastSpans, on: home.shard, log: log)
-        }
+        exporter = SpanExporter(
+            tracing, stopLimit: configuration.fixedTimeouts.lastSpans, on: home.shard, log: log)
         tracer = exporter.map { Tracer(tracing.sampler, exporter: $0) }
         access = AccessRegistry(
             store: AppKeyStore(pool: home.pool), polled: AppKeyStore(pool: keeperPool),

@@ -35,12 +35,13 @@ final class ShardServices {
     private let random: BufferedRandom
     /// Counts and logs what happens to replies.
     let observe: (ReplyEvent) -> Void
+    /// Counts and logs messages to hooks.
+    let observeHook: (HookCall) -> Void
 
-    /// Begins the trace of a request with a prompt.
-    ///
-    /// - Returns: the span of the request; `nil` without tracing.
-    func beginTrace(of request: Request, _ responder: Responder) -> TraceContext? {
+    /// The span of a request to a model, which begins with the first call; `nil` without tracing.
+    @discardableResult func trace(of request: Request, _ responder: Responder) -> TraceContext? {
         guard let tracer else { return nil }
+        if let trace = responder.notes.trace { return trace.context }
         let trace = tracer.begin(request.fields, random: random)
         responder.notes.trace = trace
         return trace.context
@@ -60,6 +61,7 @@ final class ShardServices {
         let observer = ReplyObserver(
             pools.counts, log: process.log, tracer: process.tracer, now: { [shard = pools.shard] in shard.now })
         observe = { observer.observe($0) }
+        observeHook = { observer.observe($0) }
         upstreams = ShardUpstreams(
             UpstreamFactory(
                 shard: pools.shard, idleConnections: configuration.upstreams.connections,
@@ -72,7 +74,7 @@ final class ShardServices {
             configuration.hooks.list, on: pools.shard, memory: process.memory,
             maximumText: configuration.upstreams.defaults.limits.answer, now: WallClock.nanoseconds,
             makeID: { "\(ReplyID.random())" },
-            observe: { observer.observe($0) })
+            observe: observeHook)
         chat = ChatService(
             store: PostgresConversationStore(
                 pool: pools.pool, readers: pools.readers, lease: process.lease,

@@ -56,7 +56,6 @@ final class DoorExchange {
         let conversation =
             if let known = place.conversation { known } else { try statelessConversation() }
         try offerTools(to: conversation.owner.app)
-        asked.chat.trace = services.beginTrace(of: request, responder)
         return try await services.chat.accept(asked.chat, in: conversation, key: key, meter: principal.meter)
     }
 

@@ -80,10 +80,12 @@ struct DoorRoutes: Sendable {
         _ endpoint: DoorEndpoint
     ) async throws(RelayError) {
         guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
+        let trace = services[request].trace(of: request, responder)
         let exchange = DoorExchange(
             try await translate(request, translator), request, responder, principal, translator, at: endpoint.path,
             services[request])
         if let paths = exchange.asked.ignored.text { responder.annotate(Annotation.ignored, paths) }
+        exchange.asked.chat.trace = trace
         exchange.asked.chat.model = try model(of: exchange.asked.chat)
         guard !exchange.asked.isPassed else { return try await pass(exchange) }
         do throws(RelayError) {
@@ -148,8 +150,7 @@ struct DoorRoutes: Sendable {
         return .started(
             try await exchange.services.chat.regenerate(
                 reply, model: chat.model, onDisconnect: chat.onDisconnect, onInterrupt: chat.onInterrupt ?? .close,
-                meter: exchange.principal.meter,
-                trace: exchange.services.beginTrace(of: exchange.request, exchange.responder)))
+                meter: exchange.principal.meter, trace: chat.trace))
     }
 
     /// Commits the prompt of a request. If the reply that it was found to follow is gone, it begins a conversation.

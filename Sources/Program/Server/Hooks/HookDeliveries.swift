@@ -24,6 +24,7 @@ final class HookDeliveries {
     private let memory: MemoryBudget
     private let shard: Shard
     private let log: Log
+    private let observe: (HookCall) -> Void
     private var timer: DeadlineTimer?
     private var round: Task<Void, Never>?
     /// The deliveries under way.
@@ -31,7 +32,13 @@ final class HookDeliveries {
     private var hasRemovedForgotten = false
 
     /// Creates deliveries that are not started.
-    init(to hook: Hook, store: DeliveryStore, memory: MemoryBudget, on shard: Shard, log: Log) {
+    ///
+    /// - Parameter observe: gets each message that was sent, on the shard.
+    init(
+        to hook: Hook, store: DeliveryStore, memory: MemoryBudget, on shard: Shard, log: Log,
+        observe: @escaping (HookCall) -> Void
+    ) {
+        self.observe = observe
         self.hook = hook
         self.store = store
         self.memory = memory
@@ -125,11 +132,16 @@ final class HookDeliveries {
     ///
     /// - Returns: whether no attempt follows.
     private func tell(_ message: HookMessage, _ delivery: StoredDelivery) async -> Bool {
+        var call = HookCall(hook: hook.name, event: .end, from: shard.now)
         do throws(UsageError) {
             try await client.deliver(message, to: hook)
+            call.end(.delivered, at: shard.now)
+            observe(call)
             return true
         } catch {
             guard !Task.isCancelled else { return false }
+            call.end(.failed(reason: "\(error)"), at: shard.now)
+            observe(call)
             log.event(
                 delivery.isLast ? .error : .warning, "hook failed", .hook(hook.name), .count(delivery.attempts),
                 .error("\(error)"))

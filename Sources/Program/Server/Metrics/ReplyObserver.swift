@@ -64,9 +64,14 @@ struct ReplyObserver {
         }
     }
 
-    /// Logs the failure of a hook.
-    func observe(_ failure: OperatorHooks.Failure) {
-        log.event(.warning, "hook failed", .hook(failure.hook), .error(failure.reason))
+    /// Counts a message to a hook, and logs its failure.
+    func observe(_ call: HookCall) {
+        counts.add(to: .hookCalls, call.hook, call.event.rawValue, call.outcome.word)
+        counts.observe(call.time, in: .hookTime, call.hook, call.event.rawValue)
+        // The end of a reply is delivered again: its own line has the number of attempts.
+        if call.event != .end, case .failed(let reason) = call.outcome {
+            log.event(.warning, "hook failed", .hook(call.hook), .error(reason))
+        }
     }
 
     private func trace(_ facts: ReplyFacts, as state: String, error: String?) {

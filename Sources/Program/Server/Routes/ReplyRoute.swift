@@ -59,6 +59,7 @@ struct ReplyRoute: Sendable {
     @Sendable func regenerate(
         _ request: Request, _ responder: Responder, _ principal: Principal
     ) async throws(RelayError) {
+        let trace = services[request].trace(of: request, responder)
         let body = try await decode(request)
         let policy = try request.disconnectPolicy(unless: body.onDisconnect)
         var form = AnswerForm(
@@ -68,7 +69,7 @@ struct ReplyRoute: Sendable {
         try principal.check(model: body.model ?? old.model)
         let reply = try await services[request].chat.regenerate(
             old, model: body.model, onDisconnect: policy, onInterrupt: body.onInterrupt, meter: principal.meter,
-            trace: services[request].beginTrace(of: request, responder))
+            trace: trace)
         await sender.start(reply, as: form, to: responder, until: services[request].watch(principal))
     }
 

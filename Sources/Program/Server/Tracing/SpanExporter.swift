@@ -1,7 +1,5 @@
 import ChatterdBasics
 import ChatterdConfiguration
-import ChatterdHTTP
-import ChatterdHTTPClient
 import ChatterdJSONLog
 import ChatterdSockets
 import ChatterdTracing
@@ -13,8 +11,6 @@ import ChatterdTracing
 final class SpanExporter: Sendable {
     /// The number of attempts to send a batch.
     static let attempts = 5
-    /// The limit of a collector's answer, in bytes.
-    private static let maximumAnswer = 64 << 10
     /// Spans that wait, and what has happened to the others.
     private struct State {
         /// Batches that have their number of spans.
@@ -41,31 +37,25 @@ final class SpanExporter: Sendable {
     }
 
     private let settings: Configuration.Tracing
-    private let endpoint: Configuration.Tracing.Endpoint
     private let document: SpanDocument
     /// The time that the stop of the process waits for the last batches.
     private let stopLimit: Duration
     private let shard: Shard
-    private let client: Confined<HTTPClient>
+    private let collector: Confined<Collector>
     private let log: Log
     private let state: Lock<State>
     private let schedule: Confined<Schedule>
 
-    init(
-        _ settings: Configuration.Tracing, to endpoint: Configuration.Tracing.Endpoint, stopLimit: Duration,
-        on shard: Shard, log: Log
-    ) {
+    /// - Returns: `nil` without tracing.
+    init?(_ settings: Configuration.Tracing, stopLimit: Duration, on shard: Shard, log: Log) {
+        guard let collector = Collector(settings, on: shard) else { return nil }
+        self.collector = Confined(collector, to: shard)
         self.settings = settings
-        self.endpoint = endpoint
         self.stopLimit = stopLimit
         self.shard = shard
         self.log = log
         document = SpanDocument(resource: settings.resource, version: Version.current)
         state = Lock(State(last: document.makeBatch()))
-        var limits = HTTPClientLimits()
-        // The operator has named the collector, and no client can.
-        limits.allowsPrivate = true
-        client = Confined(HTTPClient(shard: shard, limits: limits), to: shard)
         schedule = Confined(Schedule(), to: shard)
     }
 
@@ -162,42 +152,16 @@ final class SpanExporter: Sendable {
     ///
     /// - Returns: how many of its spans the collector does not have, and why.
     private func send(_ body: [UInt8], of count: Int) async -> (rejected: Int, problem: String?) {
-        var fields = endpoint.fields
-        fields.set(.contentType, "application/json")
         var backoff = Backoff(first: .seconds(1), longest: .seconds(8))
-        var problem = ""
-        for attempt in 1...Self.attempts {
-            let outcome = await CollectedExchange.run(
-                OutgoingRequest(.post, endpoint.path, fields: fields, body: body), to: endpoint.origin,
-                client: client.value, on: shard, upTo: Self.maximumAnswer, within: settings.timeout)
-            switch outcome {
-            case .success(let response):
-                let status = response.head.status.code
-                if 200..<300 ~= status { return Self.rejected(of: count, response.body) }
-                problem = "the collector has answered with status \(status)"
-                // Those that OTLP calls retryable.
-                guard [429, 502, 503, 504].contains(status) else { return (count, problem) }
-            case .failure(.timedOut): problem = "the collector has not answered in time"
-            case .failure(.tooLarge):
-                return (count, "the collector's answer has more than \(Self.maximumAnswer) bytes")
-            case .failure(.failed(let error)): problem = error.message
-            }
-            guard attempt < Self.attempts, !schedule.value.isEnding else { break }
+        var answer = await collector.value.send(body, spans: count)
+        for _ in 1..<Self.attempts {
+            guard case .unavailable = answer, !schedule.value.isEnding else { break }
             try? await Task.sleep(for: backoff.next())
             guard !schedule.value.isEnding else { break }
+            answer = await collector.value.send(body, spans: count)
         }
-        return (count, problem)
-    }
-
-    /// What an answer of success says of spans that the collector has rejected.
-    private static func rejected(of count: Int, _ body: ByteBuffer) -> (rejected: Int, problem: String?) {
-        guard let partial = (try? JSONSlice(body.array))?.last("partialSuccess", .object) else { return (0, nil) }
-        // Numbers of 64 bits are texts in JSON of Protocol Buffers, and some write them as numbers.
-        let text = partial.last("rejectedSpans", .string)?.string
-        let number = partial.last("rejectedSpans", .number).map { String(decoding: $0.json, as: UTF8.self) }
-        guard let rejected = (text ?? number).flatMap({ Int($0) }), rejected > 0 else { return (0, nil) }
-        let reason = partial.last("errorMessage", .string)?.string ?? "no reason"
-        return (min(rejected, count), "the collector has rejected spans: \(reason)")
+        guard case .taken(let rejected, let problem) = answer else { return (count, answer.problem) }
+        return (rejected, problem)
     }
 
     /// Logs the first batch that was not sent, and the first one that was sent after it.

@@ -55,6 +55,7 @@ extension SpanTexts {
         case .queue(let upstream):
             begin(.inner, "queue.wait")
             add(.upstream, upstream)
+        case .backOff: begin(.inner, "retry.wait")
         case .request(let request):
             // The conventions for requests to models name the span so.
             begin(.client, "chat \(request.model)")

@@ -74,16 +74,17 @@ final class RequestTrace: Sendable {
 /// The time of day of instants of the monotonic clock, from one reading of both clocks, so that the spans of a trace fit each other.
 struct SpanClock: Sendable {
     /// The difference from which on the time of day was set, and is read again.
-    private static let step: UInt64 = 100_000_000
+    static let step: UInt64 = 100_000_000
 
     /// The time of day, in nanoseconds since 1970, at the zero of the monotonic clock.
     private var epoch = Self.read()
 
-    private static func read() -> UInt64 { UInt64(max(0, WallClock.nanoseconds())) &- Shard.readClock().nanoseconds }
+    static func read() -> UInt64 { UInt64(max(0, WallClock.nanoseconds())) &- Shard.readClock().nanoseconds }
 
-    /// Reads both clocks again if the time of day was set.
-    mutating func follow() {
-        let current = Self.read()
+    /// Follows the time of day if it was set.
+    ///
+    /// - Parameter current: the time of day at the zero of the monotonic clock.
+    mutating func follow(_ current: UInt64 = Self.read()) {
         if max(current, epoch) - min(current, epoch) > Self.step { epoch = current }
     }
 

@@ -51,8 +51,11 @@ struct ChatRoute: Sendable {
         _ request: Request, _ responder: Responder, _ principal: Principal, with events: ChatterdAnswers.CourseEvents
     ) async throws(RelayError) -> (AcceptedPrompt, AnswerForm) {
         let keepsTools = events == .locationAndToolCalls
+        // A prompt that cannot be read has a span too.
+        let trace = services[request].trace(of: request, responder)
         var (chat, conversation) = try await decode(
             request, responder, principal, requiringModel: defaultModel == nil, keepingTools: keepsTools)
+        chat.trace = trace
         if let defaultModel, chat.model.isEmpty {
             chat.model = defaultModel
         }
@@ -68,7 +71,6 @@ struct ChatRoute: Sendable {
             chat = try await services[request].chat.addKeptTools(to: chat, in: conversation)
             chat.offer(services[request].tools.offers(to: conversation.owner.app))
         }
-        chat.trace = services[request].beginTrace(of: request, responder)
         return (try await services[request].chat.accept(chat, in: conversation, key: key, meter: principal.meter), form)
     }
 

@@ -68,7 +68,9 @@ final class PassThroughExchange: ExchangeDelegate {
         // The client may have left while the request waited for a slot.
         guard responder.isWaiting else { return }
         self.path = path
-        let passed = OutgoingRequest(method, path, fields: model.fields, body: outgoing)
+        var fields = model.fields
+        if let trace = responder.notes.trace { fields.set(trace.context) }
+        let passed = OutgoingRequest(method, path, fields: fields, body: outgoing)
         request.body.releaseBytes()
         sent = request.body
         // Until another outcome is known: the client may leave.

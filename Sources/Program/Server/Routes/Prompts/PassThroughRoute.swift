@@ -37,6 +37,7 @@ struct PassThroughRoute: Sendable {
     func pass(
         _ request: Request, _ responder: Responder, _ principal: Principal, to path: String, named name: String? = nil
     ) async throws(RelayError) {
+        services[request].trace(of: request, responder)
         try request.requireJSON(like: #"{"model":"tinyllama","prompt":"Hello"}"#)
         let prompt = try await PassThroughRequest.reading(request.body.bytes)
         try principal.check(model: prompt.model)
@@ -60,6 +61,7 @@ struct PassThroughRoute: Sendable {
         _ request: Request, _ responder: Responder, _ principal: Principal, as translator: any PassTranslator,
         at path: String
     ) async throws(RelayError) {
+        services[request].trace(of: request, responder)
         let bytes = request.body.bytes
         let prompt = try await PassThroughRequest.reading(bytes)
         try principal.check(model: prompt.model)

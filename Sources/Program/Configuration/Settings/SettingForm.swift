@@ -90,7 +90,13 @@ extension SettingForm {
 
     /// The path of a file, absolute or relative.
     static func file(_ set: @escaping Setter<String>) -> SettingForm {
-        SettingForm(.path, set) { $0 }
+        SettingForm(.path, set) { text throws(SettingProblem) in
+            // The system would read a shorter path up to a NUL.
+            guard text.unicodeScalars.allSatisfy({ $0.value >= 0x20 }) else {
+                throw SettingProblem("it has a control character")
+            }
+            return text
+        }
     }
 
     /// The absolute path of a directory.

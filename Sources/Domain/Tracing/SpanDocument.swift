@@ -45,8 +45,12 @@ public struct SpanBatch: Sendable {
         count += 1
     }
 
+    /// The size of the document, in bytes, but for its end.
+    public var size: Int { buffer.count }
+
     /// The whole document.
-    public consuming func json() -> [UInt8] {
+    public func json() -> [UInt8] {
+        var buffer = buffer
         buffer.append("],\"schemaUrl\":\"https://opentelemetry.io/schemas/")
         buffer.append(utf8: SpanAttribute.version)
         buffer.append("\"}]}]}")

@@ -152,7 +152,6 @@ public enum SpanAttribute: String, Sendable, CaseIterable {
     case outputTokens = "gen_ai.usage.output_tokens"
     case upstream = "chatterd.upstream"
     case requestID = "chatterd.request.id"
-    case replyID = "chatterd.reply.id"
     case state = "chatterd.reply.state"
     case attempts = "chatterd.reply.attempts"
 }

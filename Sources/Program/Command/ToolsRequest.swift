@@ -31,6 +31,9 @@ public enum ToolsRequest: Sendable, Equatable {
         }
     }
 
+    /// The limit of a text of a server, in Unicode scalars.
+    private static let maximumText = 1_000
+
     /// Runs the command; returns the exit code: 1 if the call has failed, or if a server of the list cannot be used.
     func run(_ tools: Configuration.Tools, output: (String) -> Void) async throws -> Int32 {
         let shard = try Shard(index: 0)
@@ -68,7 +71,7 @@ public enum ToolsRequest: Sendable, Equatable {
         case .list:
             if all.isEmpty { output("CHATTERD_TOOLS lists no tool") }
             for tool in all { output(Self.line(of: tool)) }
-            for problem in problems { output("problem: \(Self.line(problem))") }
+            for problem in problems { output("problem: \(problem.oneLine(upTo: Self.maximumText))") }
             return .success(problems.isEmpty ? 0 : 1)
         case .test(let name, let arguments):
             guard all.contains(where: { $0.name == name }) else {
@@ -101,12 +104,6 @@ public enum ToolsRequest: Sendable, Equatable {
         return (try? JSONSlice(json.array)).flatMap { AnswerSteps.Call($0) }
     }
 
-    /// A text of a server without characters that would move the cursor or begin a line.
-    static func line(_ text: String) -> String {
-        String(
-            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? " " : $0 }))
-    }
-
     private static func line(of tool: ToolDescription) -> String {
         var facts: [String] = []
         switch tool.action {
@@ -114,7 +111,7 @@ public enum ToolsRequest: Sendable, Equatable {
             let hosts = action.hosts.joined(separator: ", ")
             facts.append("\(action.method.name) \(action.url.origin.map { "\($0)" } ?? "a URL of \(hosts)")")
         case .command(let action): facts.append("runs \(action.arguments[0])")
-        case .mcp(let action): facts.append("\(line(action.tool)) of \(action.name)")
+        case .mcp(let action): facts.append("\(action.tool.oneLine(upTo: maximumText)) of \(action.name)")
         }
         facts.append("at most \(SettingText.duration(tool.terms.timeout))")
         if tool.needsApproval { facts.append("needs approval") }

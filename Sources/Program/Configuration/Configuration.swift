@@ -41,18 +41,4 @@ extension Configuration: CustomStringConvertible {
     public var description: String {
         given.map { "\($0.name)=\($0.shown)" }.joined(separator: "\n")
     }
-
-    /// The texts that no log line may show: keys, and the database's conninfo with the password in it.
-    public var secrets: [String] {
-        // A key that cannot be found has no text that could be shown.
-        var secrets = upstreams.list.compactMap { (try? upstreams.keys.key(of: $0))?.value }
-        if let token = upstreams.adminToken {
-            secrets.append(token.value)
-        }
-        if case .conninfo(let secret) = store.database {
-            secrets.append(secret.value)
-            secrets += Conninfo.passwords(in: secret.value)
-        }
-        return secrets
-    }
 }

@@ -25,14 +25,17 @@ import Testing
             [.collector: server.url, .spanDelay: "10", .collectorTimeout: "60000"].merging(more) { $1 }
         }
 
-        /// All spans so far.
-        var spans: [Span] {
-            server.requests.flatMap { request -> [Span] in
+        /// The spans of each request so far.
+        var batches: [[Span]] {
+            server.requests.map { request in
                 let resources = request.json["resourceSpans"] as? [[String: Any]] ?? []
                 let scopes = resources.flatMap { $0["scopeSpans"] as? [[String: Any]] ?? [] }
                 return scopes.flatMap { $0["spans"] as? [[String: Any]] ?? [] }.map(Span.init)
             }
         }
+
+        /// All spans so far.
+        var spans: [Span] { batches.flatMap(\.self) }
 
         /// Waits for spans with these names, and returns all.
         func spans(with names: String...) throws -> [Span] {
@@ -193,6 +196,37 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("/llmprompt", "500"), ("/api/embed", "500"), ("/v1/embeddings", "upstream_error"),
+        ("/v1/completions", "upstream_error"),
+    ])
+    func requestThatIsPassedOnFailsWithItsModelServer(path: String, reason: String) async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream(.error(500, "broken"))
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            let body = #"{"model":"tiny","prompt":"x","input":"x"}"#
+            let answer = try RawClient.post(port: stage.port, path, json: body, fields: Self.fields)
+            #expect(answer.status >= 500)
+            let span = try #require(try collector.spans(with: "POST \(path)").first)
+            #expect(span.isFailed && span.attributes["error.type"] == reason)
+        }
+    }
+
+    @Test func modelServerGetsTheSpanOfARequestForATitle() async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            let body = #"{"appID":"app","conversation":"c","model":"tiny","messages":[{"role":"user","content":"x"}]}"#
+            #expect(try RawClient.post(port: stage.port, "/llmchat", json: body).status == 200)
+            let answer = try RawClient.post(
+                port: stage.port, "/conversations/c/title?appID=app", json: "{}", fields: Self.fields)
+            #expect(answer.status == 200)
+            let span = try #require(
+                try collector.spans(with: "POST /conversations/:c/title").first { $0.trace == Self.trace })
+            #expect(upstream.requests.last?["traceparent"] == "00-\(Self.trace)-\(span.id)-01")
+        }
+    }
+
     @Test func replyThatWasStoppedIsNoFailure() async throws {
         let collector = try Collector()
         let upstream = try ScriptedUpstream.stalling(after: "Hello")
@@ -319,11 +353,37 @@ import Testing
         }
     }
 
+    @Test func partOfABatchWaitsForTheTimerOrTheStop() async throws {
+        let collector = try Collector()
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        let settings = collector.settings([.spanBatch: "50", .spanDelay: "60000"])
+        try await onThread {
+            let stage = try Stage(upstream: upstream.url, environment: settings)
+            for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
+            _ = try eventually("two batches are sent") { collector.spans.count == 100 ? true : nil }
+            try stage.stop()
+        }
+        #expect(collector.batches.map(\.count) == [50, 50, 20])
+    }
+
+    @Test func stopSendsABatchAgainThatTheCollectorDidNotTake() async throws {
+        let collector = try Collector(.plain(503, "later"), .plain(200, "{}"))
+        let upstream = try ScriptedUpstream.answering(["Hi"])
+        try await onThread {
+            let stage = try Stage(upstream: upstream.url, environment: collector.settings())
+            #expect(try stage.ask("app", "x").status == 200)
+            _ = try eventually("the collector is asked") { collector.batches.isEmpty ? nil : true }
+            try stage.stop()
+        }
+        let taken = collector.batches.dropFirst().flatMap(\.self)
+        #expect(taken.count == 6 && Set(taken.map(\.id)).count == 6)
+    }
+
     @Test func stopSendsTheSpansThatWait() async throws {
         let collector = try Collector()
         let upstream = try ScriptedUpstream.answering(["Hi"])
-        let stage = try Stage(upstream: upstream.url, environment: collector.settings([.spanDelay: "60000"]))
         try await onThread {
+            let stage = try Stage(upstream: upstream.url, environment: collector.settings([.spanDelay: "60000"]))
             #expect(try stage.ask("app", "x").status == 200)
             try stage.stop()
         }

@@ -422,6 +422,34 @@ class PlantedFaultTests(DoctorTestCase):
     def strange_collector(self, stack):
         return self.environment(OTEL_EXPORTER_OTLP_ENDPOINT=self.collector(stack)[0])
 
+    def test_report_has_no_secret_and_no_line_of_others(self):
+        """A collector and a server of tools repeat the credential that they get, and try to write lines of their own."""
+        async def answer(exchange):
+            said = "x\nok    PostgreSQL: forged\u001b[31m\u202e" + exchange.fields["authorization"]
+            if exchange.path == "/mcp":
+                await exchange.answer(json.dumps({"jsonrpc": "2.0", "id": json.loads(exchange.body)["id"], "error": {"code": -32000, "message": said}}))
+            else:
+                await exchange.answer(json.dumps({"partialSuccess": {"rejectedSpans": "1", "errorMessage": said * 100}}))
+
+        with contextlib.ExitStack() as stack:
+            server = ModelServer(answer)
+            background.run(server.start())
+            stack.callback(lambda: background.run(server.stop()))
+            entry = {"name": "docs", "mcp": f"{server.url}/mcp", "allow_private": True, "headers": {"Authorization": "Bearer sekret-of-tools"}}
+            environment = self.environment(
+                DATABASE_URL=self.database.conninfo(self.migrated()), OTEL_EXPORTER_OTLP_ENDPOINT=server.url,
+                OTEL_EXPORTER_OTLP_HEADERS="Authorization=Bearer%20sekret-of-spans", CHATTERD_TOOLS=json.dumps([entry]))
+            run = self.run_program(environment, "doctor")
+            self.assertEqual(run.returncode, 1, run.stdout)
+            for printed in run.stdout.splitlines():
+                self.assertRegex(printed, r"^(ok   |warn ) \S")
+                self.assertNotRegex(printed, r"^ok    PostgreSQL: forged|sekret|[\x00-\x1f\u202e]")
+                self.assertLess(len(printed), 2_000)
+            self.assertIn("rejected spans: x ok", run.stdout)
+            self.assertIn("server of tools docs: ", run.stdout)
+            report, _ = self.report(environment)
+            self.assertNotIn("sekret", json.dumps(report))
+
     def test_collector_with_a_known_authority_is_fine(self):
         with contextlib.ExitStack() as stack:
             url, path = self.collector(stack)

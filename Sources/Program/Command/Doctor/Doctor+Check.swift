@@ -11,6 +11,9 @@ extension Doctor {
         /// What to do about it; empty if the check has passed.
         public let advice: String
 
+        /// The limit of a finding, in Unicode scalars: a part of it may be what a server has said.
+        private static let maximumFinding = 1_000
+
         private init(_ id: ID, _ subject: String?, _ severity: Severity, _ finding: String, advice: String = "") {
             self.id = id
             self.subject = subject ?? id.subject
@@ -45,13 +48,14 @@ extension Doctor {
             }
         }
 
-        /// The check without the secrets.
+        /// The check without the secrets, in one line. It is cut afterwards: a part of a secret would not be found.
         func concealing(_ secrets: [String]) -> Check {
             func concealed(_ text: String) -> String {
                 // A shorter text is a part of many words.
                 secrets.filter { $0.utf8.count >= 4 }.reduce(text) { $0.replacing($1, with: "(secret)") }
             }
-            return Check(id, concealed(subject), severity, concealed(finding), advice: concealed(advice))
+            let finding = concealed(finding).oneLine(upTo: Self.maximumFinding)
+            return Check(id, concealed(subject), severity, finding, advice: concealed(advice))
         }
 
         /// Writes the check as an object.

@@ -22,7 +22,7 @@ extension Doctor {
         guard !report.problems.isEmpty else { return [.fine(.toolServer, of: subject, "tools: \(report.count)")] }
         return report.problems.map {
             .doubtful(
-                .toolServer, of: subject, ToolsRequest.line($0),
+                .toolServer, of: subject, $0,
                 advice: "start or correct it, or correct CHATTERD_TOOLS: models do not get these tools")
         }
     }

@@ -96,7 +96,9 @@ extension Configuration.Tracing {
         do throws(HTTPClientError) {
             return try Origin(parsing: text)
         } catch {
-            throw SettingProblem("not a URL such as http://127.0.0.1:4318")
+            throw SettingProblem(
+                "\(error.message); an example is http://127.0.0.1:4318, and keys belong into \(Setting.collectorFields.name)"
+            )
         }
     }
 

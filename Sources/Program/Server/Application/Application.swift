@@ -56,6 +56,7 @@ public final class Application: Sendable {
     ) async throws(StartError) -> Application {
         let database = try ConnectionTarget(configuration.store.database)
         let identity = try readCertificate(configuration.server.tls)
+        try checkCollector(configuration.tracing)
         try await migrate(database, within: configuration.store.startTimeout, log: log)
         var shards = try makeShards(configuration.server.shards + (configuration.server.metricsListen == nil ? 1 : 2))
         let metricsShard = configuration.server.metricsListen == nil ? nil : shards.removeLast()
@@ -92,6 +93,14 @@ public final class Application: Sendable {
             return try TLSIdentity(certificate: tls.certificate, key: tls.key)
         } catch {
             throw StartError("The certificate of HTTPS cannot be used: \(error)")
+        }
+    }
+
+    private static func checkCollector(_ tracing: Configuration.Tracing) throws(StartError) {
+        do throws(SocketError) {
+            try Collector.check(tracing)
+        } catch {
+            throw StartError("The authorities of the collector of traces cannot be used: \(error.message)")
         }
     }
 

@@ -79,8 +79,8 @@ struct DoorRoutes: Sendable {
         _ request: Request, _ responder: Responder, _ principal: Principal, _ translator: any ChatTranslator,
         _ endpoint: DoorEndpoint
     ) async throws(RelayError) {
-        guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
         let trace = services[request].trace(of: request, responder)
+        guard request.body.expect(copies: ChatRoute.copies) else { throw RelayError(overloading: memory) }
         let exchange = DoorExchange(
             try await translate(request, translator), request, responder, principal, translator, at: endpoint.path,
             services[request])

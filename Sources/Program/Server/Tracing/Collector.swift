@@ -11,17 +11,31 @@ public final class Collector {
         /// It has the spans, except for those that it rejects for a reason.
         case taken(rejected: Int, problem: String?)
         /// It does not take them, and would not do so later.
-        case refused(status: UInt16, String)
+        case refused(Reason, String)
         /// It may take them later.
-        case unavailable(String)
+        case unavailable(Reason, String)
 
         /// Why it does not have all spans.
         public var problem: String? {
             switch self {
             case .taken(_, let problem): problem
-            case .refused(_, let problem), .unavailable(let problem): problem
+            case .refused(_, let problem), .unavailable(_, let problem): problem
             }
         }
+    }
+
+    /// What keeps a collector from taking spans.
+    public enum Reason: Sendable, Equatable {
+        /// It has answered with this status.
+        case status(Int)
+        /// It has not answered in time.
+        case silence
+        /// Its answer is not one of OTLP over HTTP.
+        case form
+        /// No program listens at its address.
+        case address
+        /// Its certificate, or the file with its authorities.
+        case certificate
     }
 
     /// The limit of an answer, in bytes.
@@ -37,7 +51,8 @@ public final class Collector {
     init?(_ settings: Configuration.Tracing, on shard: Shard) {
         guard let endpoint = settings.endpoint else { return nil }
         self.endpoint = endpoint
-        (timeout, authorities) = (settings.timeout, settings.authorities)
+        timeout = settings.timeout
+        authorities = endpoint.origin.scheme == .https ? settings.authorities : nil
         self.shard = shard
     }
 
@@ -45,17 +60,25 @@ public final class Collector {
     public static func probe(_ settings: Configuration.Tracing, on shard: Shard) async -> Answer? {
         await Task(executorPreference: shard) { () async -> Answer? in
             guard let collector = Collector(settings, on: shard) else { return nil }
-            return await collector.send(Array(#"{"resourceSpans":[]}"#.utf8), spans: 0)
+            return await collector.send(Array(#"{"resourceSpans":[]}"#.utf8), spans: 0, isProbe: true)
         }.value
     }
 
+    /// Throws if the authorities of the collector cannot be used.
+    static func check(_ settings: Configuration.Tracing) throws(SocketError) {
+        guard settings.endpoint?.origin.scheme == .https, let path = settings.authorities else { return }
+        _ = try TLSContext.client(authorities: path)
+    }
+
     /// Sends a batch.
-    func send(_ body: [UInt8], spans: Int) async -> Answer {
+    ///
+    /// - Parameter isProbe: Whether an answer in another form than OTLP's is a refusal.
+    func send(_ body: [UInt8], spans: Int, isProbe: Bool = false) async -> Answer {
         let client: HTTPClient
         do throws(SocketError) {
             client = try preparedClient()
         } catch {
-            return .unavailable("its authorities cannot be used: \(error.message)")
+            return .refused(.certificate, "its authorities cannot be used: \(error.message)")
         }
         var fields = endpoint.fields
         fields.set(.contentType, "application/json")
@@ -65,15 +88,20 @@ public final class Collector {
         switch outcome {
         case .success(let response):
             let status = response.head.status.code
-            if 200..<300 ~= status { return Self.taken(spans, response.body) }
+            if 200..<300 ~= status {
+                guard !isProbe || Self.isOfOTLP(response.body) else {
+                    return .refused(.form, "the answer is not one of OTLP")
+                }
+                return Self.taken(spans, response.body)
+            }
             let problem = "the collector has answered with status \(status)"
             // Those that OTLP calls retryable.
             return [429, 502, 503, 504].contains(status)
-                ? .unavailable(problem) : .refused(status: UInt16(status), problem)
-        case .failure(.timedOut): return .unavailable("the collector has not answered in time")
+                ? .unavailable(.status(Int(status)), problem) : .refused(.status(Int(status)), problem)
+        case .failure(.timedOut): return .unavailable(.silence, "the collector has not answered in time")
         case .failure(.tooLarge):
-            return .refused(status: 200, "the collector's answer has more than \(Self.maximumAnswer) bytes")
-        case .failure(.failed(let error)): return .unavailable(error.message)
+            return .refused(.form, "the collector's answer has more than \(Self.maximumAnswer) bytes")
+        case .failure(.failed(let error)): return .unavailable(Self.reason(of: error), error.message)
         }
     }
 
@@ -86,6 +114,20 @@ public final class Collector {
         let client = HTTPClient(shard: shard, limits: limits, tls: tls)
         self.client = client
         return client
+    }
+
+    private static func reason(of error: HTTPClientError) -> Reason {
+        switch error.code {
+        case .tls: .certificate
+        case .malformed, .reset, .cut: .form
+        case .connectTimedOut: .silence
+        default: .address
+        }
+    }
+
+    /// Whether an answer of success is a JSON object, or empty.
+    private static func isOfOTLP(_ body: ByteBuffer) -> Bool {
+        body.isEmpty || (try? JSONSlice(body.array))?.kind == .object
     }
 
     /// What an answer of success says.

@@ -11,6 +11,7 @@ import ChatterdTracing
 final class SpanExporter: Sendable {
     /// The number of attempts to send a batch.
     static let attempts = 5
+
     /// Spans that wait, and what has happened to the others.
     private struct State {
         /// Batches that have their number of spans.
@@ -21,14 +22,18 @@ final class SpanExporter: Sendable {
         var waiting = 0
         var sent = 0
         var dropped = 0
-        /// Whether spans were dropped for lack of room since the last batch that was sent.
+        /// Whether it is known that spans are dropped for lack of room.
         var isFull = false
+        /// The number of dropped spans at the last tick of the timer.
+        var droppedBefore = 0
     }
 
     /// The part that is confined to the shard.
     private final class Schedule {
         var timer: DeadlineTimer?
         var round: Task<Void, Never>?
+        /// The pause before a batch is sent again.
+        var pause: Task<Void, Never>?
         /// Whether the spans that are no whole batch yet are sent too.
         var sendsPart = false
         var isEnding = false
@@ -74,7 +79,7 @@ final class SpanExporter: Sendable {
             return (hadWhole != (state.waiting >= settings.batchSize), isFullNow)
         }
         if isFullNow { log.event(.warning, "traces not sent", .error("more spans wait than OTEL_BSP_MAX_QUEUE_SIZE")) }
-        if isBatch { shard.run { [self] in sendBatchesInTask() } }
+        if isBatch { shard.run { [self] in sendBatchesInTask(withPart: false) } }
     }
 
     private func append(_ span: Span<UInt8>, to state: inout State) {
@@ -105,8 +110,11 @@ final class SpanExporter: Sendable {
     func start() {
         schedule.value.timer = DeadlineTimer(on: shard) { [unowned self] in
             schedule.value.timer?.set(after: settings.delay)
-            schedule.value.sendsPart = true
-            sendBatchesInTask()
+            state.withLock { state in
+                if state.dropped == state.droppedBefore { state.isFull = false }
+                state.droppedBefore = state.dropped
+            }
+            sendBatchesInTask(withPart: true)
         }
         schedule.value.timer?.set(after: settings.delay)
     }
@@ -116,16 +124,26 @@ final class SpanExporter: Sendable {
         let schedule = schedule.value
         schedule.timer = nil
         (schedule.isEnding, schedule.sendsPart) = (true, true)
+        schedule.pause?.cancel()
         try? await shard.withTimeout(stopLimit) { [self] in
             await self.schedule.value.round?.value
             await sendBatches()
         }
         schedule.round?.cancel()
+        let left = state.withLock { state in
+            state.dropped += state.waiting
+            defer { state.waiting = 0 }
+            return state.waiting
+        }
+        if left > 0 { log.event(.warning, "traces not sent", .count(left), .error("the process stops")) }
     }
 
-    private func sendBatchesInTask() {
+    /// - Parameter withPart: Whether the spans that are no whole batch yet are sent too.
+    private func sendBatchesInTask(withPart: Bool) {
         let schedule = schedule.value
-        guard schedule.round == nil, !schedule.isEnding, state.withLock({ $0.waiting > 0 }) else { return }
+        guard !schedule.isEnding, state.withLock({ $0.waiting > 0 }) else { return }
+        if withPart { schedule.sendsPart = true }
+        guard schedule.round == nil else { return }
         schedule.round = Task(executorPreference: shard) { [self] in
             await sendBatches()
             self.schedule.value.round = nil
@@ -138,11 +156,11 @@ final class SpanExporter: Sendable {
             // Under load each further part would be a request with a few spans.
             let count = batch.count
             if count < settings.batchSize { schedule.sendsPart = schedule.isEnding }
-            let (rejected, problem) = await send((consume batch).json(), of: count)
+            let body = await LongWork.run(on: batch.size) { batch.json() }
+            let (rejected, problem) = await send(body, of: count)
             state.withLock { state in
                 state.sent += count - rejected
                 state.dropped += rejected
-                if problem == nil { state.isFull = false }
             }
             report(problem)
         }
@@ -156,12 +174,19 @@ final class SpanExporter: Sendable {
         var answer = await collector.value.send(body, spans: count)
         for _ in 1..<Self.attempts {
             guard case .unavailable = answer, !schedule.value.isEnding else { break }
-            try? await Task.sleep(for: backoff.next())
-            guard !schedule.value.isEnding else { break }
+            await pause(backoff.next())
             answer = await collector.value.send(body, spans: count)
         }
         guard case .taken(let rejected, let problem) = answer else { return (count, answer.problem) }
         return (rejected, problem)
+    }
+
+    /// Waits for some time. The stop of the process ends the wait, and one attempt follows.
+    private func pause(_ time: Duration) async {
+        let pause = Task(executorPreference: shard) { _ = try? await Task.sleep(for: time) }
+        schedule.value.pause = pause
+        await pause.value
+        schedule.value.pause = nil
     }
 
     /// Logs the first batch that was not sent, and the first one that was sent after it.

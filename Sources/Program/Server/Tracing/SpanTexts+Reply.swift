@@ -17,11 +17,19 @@ extension SpanTexts {
         add(.route, route)
         add(.status, exchange.status.map { Int($0.code) })
         add(.requestID, exchange.id)
-        let code = exchange.code
-        // What a client does, or does wrong, is no failure of the server.
-        let isOfClient = code == "client_gone" || 400..<500 ~= exchange.status?.code ?? 0
-        if code != "ok", code != RelayError.Code.cancelled.rawValue, !isOfClient { fail(code) }
+        if let reason = Self.failure(of: exchange) { fail(reason) }
         self.end()
+    }
+
+    /// Why the server has failed; `nil` if it has not. What a client does, or does wrong, is no failure of the server.
+    private static func failure(of exchange: ExchangeRecord) -> String? {
+        let (code, status) = (exchange.code, exchange.status?.code ?? 0)
+        switch code {
+        case "client_gone", RelayError.Code.cancelled.rawValue: return nil
+        // The response of a model server, with its status.
+        case "ok": return status >= 500 ? "\(status)" : nil
+        default: return 400..<500 ~= status ? nil : code
+        }
     }
 
     /// The spans of a reply: that of its whole time, and one of each stage.

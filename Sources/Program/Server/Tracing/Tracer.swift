@@ -35,7 +35,7 @@ final class Tracer: Sendable {
     /// Records the span of a request that has ended now.
     func end(_ exchange: ExchangeRecord, at now: Instant) {
         guard let trace = exchange.notes.trace, trace.context.isSampled else { return }
-        exporter.add(SpanTexts(of: exchange, trace, at: now, clock.withLock { $0 }))
+        exporter.add(SpanTexts(of: exchange, trace, at: now, currentClock))
     }
 
     /// Records the spans of a reply that has ended here now.
@@ -45,11 +45,14 @@ final class Tracer: Sendable {
     ///   - error: the code of its error; `nil` without one.
     func end(_ facts: ReplyFacts, as state: String, error: String?, at now: Instant) {
         guard let trace = facts.trace, trace.context.isSampled else { return }
-        let clock = clock.withLock { clock in
+        exporter.add(SpanTexts(of: facts, trace, as: state, error: error, at: now, currentClock))
+    }
+
+    private var currentClock: SpanClock {
+        clock.withLock { clock in
             clock.follow()
             return clock
         }
-        exporter.add(SpanTexts(of: facts, trace, as: state, error: error, at: now, clock))
     }
 }
 

@@ -2,6 +2,7 @@ import ChatterdBasics
 import ChatterdChat
 import ChatterdRelay
 import ChatterdSockets
+import ChatterdTracing
 
 /// One request to a model for the title of a conversation. Confined to its shard.
 final class TitleAnswer: GenerationConsumer {
@@ -26,14 +27,17 @@ final class TitleAnswer: GenerationConsumer {
 
     /// Asks a model for a title.
     ///
-    /// - Parameter beginning: the beginning of the conversation.
+    /// - Parameters:
+    ///   - beginning: the beginning of the conversation.
+    ///   - trace: the span of the request.
     /// - Throws: the error of the model server; `malformed` if the answer has no words.
-    func title(of beginning: String, by target: ModelTarget) async throws(ModelError) -> String {
+    func title(of beginning: String, by target: ModelTarget, trace: TraceContext?) async throws(ModelError) -> String {
         var messages = EncodedConversation()
         messages.append(ModelMessage(role: "user", content: Self.instruction + beginning))
-        let request = GenerationRequest(
+        var request = GenerationRequest(
             model: target.model, messages: messages,
             passThrough: [RawMember(key: "options", value: Array("{\"num_predict\":\(Self.tokens)}".utf8))])
+        request.trace = trace
         generation = target.upstream.model.generate(request, to: self)
         timer = DeadlineTimer(on: shard) { [unowned self] in
             cancel(ModelError(.totalTimeout, "The model has made no title within \(Self.timeout)."))

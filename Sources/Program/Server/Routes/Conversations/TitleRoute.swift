@@ -18,6 +18,7 @@ struct TitleRoute: Sendable {
 
     /// Returns the conversation with its title. A conversation without a title gets one that a model makes.
     @Sendable func make(_ request: Request, _ responder: Responder, _ principal: Principal) async throws(RelayError) {
+        services[request].trace(of: request, responder)
         let key = try principal.conversation(ofPath: request)
         responder.annotate(Annotation.appID, key.owner.app)
         if request.body.count > 0 {
@@ -84,7 +85,8 @@ struct TitleRoute: Sendable {
             }
             try await passed.acquireSlot(of: target.upstream.description)
             do throws(ModelError) {
-                return try await answer.title(of: beginning, by: target)
+                return try await answer.title(
+                    of: beginning, by: target, trace: services[request].trace(of: request, responder))
             } catch {
                 failure = error
             }

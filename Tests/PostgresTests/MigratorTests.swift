@@ -243,7 +243,9 @@ import Testing
         let target = database + " connect_timeout=600"
         let error = try await failure(target, [Self.notes, Self.more], timeout: .milliseconds(300))
         #expect(error.code == .timedOut)
-        #expect(error.message.contains("migration 0002_more: ") && error.message.contains("held up"))
+        // The watcher may ask too late for the session that holds the lock.
+        #expect(error.message.contains("migration 0002_more: "))
+        #expect(error.message.contains("held up by") || error.message.contains("holds it up"))
     }
 
     @Test func migratorLeavesItsSessionUnchanged() async throws {

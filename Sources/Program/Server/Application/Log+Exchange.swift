@@ -10,7 +10,7 @@ extension Log {
     func record(_ exchange: ExchangeRecord) {
         let code = Word(known: exchange.code)
         var request = Request(
-            id: exchange.id, route: Word(Route(rawValue: exchange.route ?? "") ?? .none),
+            id: exchange.id, route: Word(known: exchange.route ?? Route.none.rawValue),
             method: exchange.method?.name ?? "-", status: exchange.status?.code ?? 0,
             appID: exchange.annotation(Annotation.appID), conversation: exchange.annotation(Annotation.conversation),
             bytesIn: exchange.bytesIn, bytesOut: exchange.bytesOut,

@@ -105,7 +105,7 @@ import Testing
             #expect(reply.parent == request.id && reply.attributes["chatterd.reply.state"] == "complete")
             #expect(reply.attributes["chatterd.reply.attempts"] == "2")
             let stages = spans.filter { $0.parent == reply.id }
-            #expect(stages.map(\.name) == ["admission", "turn.wait", "chat tiny", "chat tiny", "store.close"])
+            #expect(stages.map(\.name) == ["admission", "chat tiny", "chat tiny", "store.close"])
             for stage in stages { #expect(reply.start <= stage.start && stage.start <= stage.end) }
             #expect(request.start <= reply.start)
             let requests = stages.filter { $0.name == "chat tiny" }
@@ -150,6 +150,29 @@ import Testing
             }
             let sent = upstream.requests.compactMap { $0["traceparent"].map { String($0.dropFirst(3).prefix(32)) } }
             #expect(sent == spans.filter { $0.name == "reply" }.map(\.trace))
+        }
+    }
+
+    @Test func promptThatWaitsForAnEarlierTurnHasASpanOfItsWait() async throws {
+        let collector = try Collector()
+        let gate = Gate()
+        let upstream = try ScriptedUpstream { request in
+            request.number == 0
+                ? [.streamHead, .wait(for: gate), .chunk(ModelLine.done()), .endChunks] : .answer(["Hi"])
+        }
+        try await onStage(upstream: upstream.url, environment: collector.settings()) { stage in
+            let (first, _) = try stage.begin("app", "x")
+            let second = try RawClient(port: stage.port)
+            second.post("/llmchat", json: chatBody("app", "y"), fields: Self.fields)
+            #expect(try second.readHead().status == 200)
+            gate.open()
+            _ = (first.readEvents(), second.readEvents())
+            let replies = try eventually("both replies have spans") {
+                let replies = collector.spans.filter { $0.name == "reply" }
+                return replies.count == 2 ? replies : nil
+            }
+            let waiting = try #require(replies.first { $0.trace == Self.trace })
+            #expect(collector.spans.filter { $0.name == "turn.wait" }.map(\.parent) == [waiting.id])
         }
     }
 
@@ -309,7 +332,7 @@ import Testing
             .metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16", .spanDelay: "60000",
         ])
         try await onStage(upstream: upstream.url, environment: settings) { stage in
-            try Self.ask(stage, untilDropped: 100)
+            try Self.ask(stage, untilDropped: 84)
             #expect(try stage.metrics()[#"chatterd_trace_spans_total{outcome="sent"}"#] == 0)
         }
     }
@@ -320,13 +343,13 @@ import Testing
         let upstream = try ScriptedUpstream.answering(["Hi"])
         let settings = collector.settings([.metricsListen: "127.0.0.1:0", .spanQueue: "16", .spanBatch: "16"])
         try await onStage(upstream: upstream.url, environment: settings) { stage in
-            // Of 120 spans 16 are on their way, and 16 wait.
-            try Self.ask(stage, untilDropped: 88)
+            // Of 100 spans 16 are on their way, and 16 wait.
+            try Self.ask(stage, untilDropped: 68)
             gate.open()
         }
     }
 
-    /// Asks twenty prompts, which have 120 spans, and waits until so many were dropped.
+    /// Asks twenty prompts, which have 100 spans, and waits until so many were dropped.
     private static func ask(_ stage: Stage, untilDropped count: Int) throws {
         for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
         try eventually(
@@ -347,7 +370,7 @@ import Testing
                 "all spans are sent",
                 isTrue: {
                     let page = try stage.metrics()
-                    return page[#"chatterd_trace_spans_total{outcome="sent"}"#] == 6
+                    return page[#"chatterd_trace_spans_total{outcome="sent"}"#] == 5
                 })
             #expect(try stage.metrics()[#"chatterd_trace_spans_total{outcome="dropped"}"#] == 0)
         }
@@ -359,11 +382,11 @@ import Testing
         let settings = collector.settings([.spanBatch: "50", .spanDelay: "60000"])
         try await onThread {
             let stage = try Stage(upstream: upstream.url, environment: settings)
-            for _ in 0..<20 { #expect(try stage.ask("app", "x").status == 200) }
+            for _ in 0..<22 { #expect(try stage.ask("app", "x").status == 200) }
             _ = try eventually("two batches are sent") { collector.spans.count == 100 ? true : nil }
             try stage.stop()
         }
-        #expect(collector.batches.map(\.count) == [50, 50, 20])
+        #expect(collector.batches.map(\.count) == [50, 50, 10])
     }
 
     @Test func stopSendsABatchAgainThatTheCollectorDidNotTake() async throws {
@@ -376,7 +399,7 @@ import Testing
             try stage.stop()
         }
         let taken = collector.batches.dropFirst().flatMap(\.self)
-        #expect(taken.count == 6 && Set(taken.map(\.id)).count == 6)
+        #expect(taken.count == 5 && Set(taken.map(\.id)).count == 5)
     }
 
     @Test func stopSendsTheSpansThatWait() async throws {
@@ -387,7 +410,7 @@ import Testing
             #expect(try stage.ask("app", "x").status == 200)
             try stage.stop()
         }
-        #expect(collector.spans.count == 6)
+        #expect(collector.spans.count == 5)
     }
 
     @Test func withoutACollectorNothingIsTraced() async throws {

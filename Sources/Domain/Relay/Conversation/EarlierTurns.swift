@@ -22,13 +22,18 @@ final class EarlierTurns {
         pause = Pause(on: context.scheduler)
     }
 
+    /// Whether there is something to wait for: most prompts follow turns that are closed, and come with their history.
+    var mustWait: Bool { history.map(Self.mustWait) ?? false }
+
+    private static func mustWait(for history: TurnHistory) -> Bool { history.isUnread || !history.unfinished.isEmpty }
+
     /// Waits until the turns that the history lists as unfinished are closed.
     ///
     /// - Returns: the history of the turn then.
     /// - Throws: `historyTooLarge`; the reason of `cancel`.
     func wait() async throws(RelayError) -> TurnHistory {
         guard var history = history.take() else { throw Self.startedTwice }
-        while history.isUnread || !history.unfinished.isEmpty {
+        while Self.mustWait(for: history) {
             // The history includes the earlier turns, so it is read again after them and not kept during the wait. The loop waits
             // only once for a turn that cannot be closed.
             let known = history.unfinished

@@ -113,10 +113,11 @@ public final class Reply: ReplySource, IndexedSetElement {
     /// that waits for the answer holds several times the memory of the reply.
     public func begin() async {
         await run { [self] () async throws(RelayError) in
+            let mustWait = earlier?.mustWait ?? false
             let history = try await waitForEarlierTurns()
             let now = context.scheduler.now()
             facts.waitedForTurns(now - startedAt)
-            facts.trace?.record(.turn, from: startedAt, to: now)
+            if mustWait { facts.trace?.record(.turn, from: startedAt, to: now) }
             let generator = ReplyGenerator(of: self, passThrough: passThrough, context: context)
             self.generator = generator
             phase = .generating(generator)

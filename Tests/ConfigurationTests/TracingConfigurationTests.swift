@@ -50,6 +50,8 @@ import Testing
         #expect(try read(["OTEL_EXPORTER_OTLP_TIMEOUT": "5000"]).timeout == .seconds(5))
         let both = ["OTEL_EXPORTER_OTLP_TIMEOUT": "5000", "OTEL_EXPORTER_OTLP_TRACES_TIMEOUT": "2000"]
         #expect(try read(both).timeout == .seconds(2))
+        let files = ["OTEL_EXPORTER_OTLP_CERTIFICATE": "/all", "OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE": "/traces"]
+        #expect(try read(files).authorities == "/traces")
         let fields = ["OTEL_EXPORTER_OTLP_HEADERS": "a=1", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "b=2"]
         let endpoint = try read(fields.merging(["OTEL_EXPORTER_OTLP_ENDPOINT": Self.collector]) { $1 }).endpoint
         #expect(endpoint?.fields.map(\.name.description) == ["b"])

@@ -45,7 +45,7 @@ public struct SpanBatch: Sendable {
         count += 1
     }
 
-    /// The size of the document, in bytes, but for its end.
+    /// The size of the document, in bytes, without its end.
     public var size: Int { buffer.count }
 
     /// The whole document.

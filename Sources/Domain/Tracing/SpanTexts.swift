@@ -2,7 +2,7 @@ import ChatterdBasics
 
 /// Spans as JSON of OTLP: parts of the work for a request, with their times. They have no text of prompts or answers.
 ///
-/// Each span is written at once from prepared pieces, because each prompt has some five: `begin`, its attributes, `end`.
+/// Each span is written at once from prepared pieces (`begin`, its attributes, `end`), because a prompt has about five spans.
 public struct SpanTexts: ~Copyable {
     /// The number that OTLP has for the kind.
     public enum Kind: Int, Sendable {

@@ -24,17 +24,10 @@ public struct HookCall: Sendable {
 
     public let hook: String
     public let event: Hook.Event
-    private let start: Instant
-    public private(set) var time = Duration.zero
-    public private(set) var outcome = Outcome.allowed
+    public let time: Duration
+    public let outcome: Outcome
 
-    /// A message that is sent.
-    public init(hook: String, event: Hook.Event, from start: Instant) {
-        (self.hook, self.event, self.start) = (hook, event, start)
-    }
-
-    public mutating func end(_ outcome: Outcome, at now: Instant) {
-        self.outcome = outcome
-        time = now - start
+    public init(hook: String, event: Hook.Event, time: Duration, outcome: Outcome) {
+        (self.hook, self.event, self.time, self.outcome) = (hook, event, time, outcome)
     }
 }

@@ -122,18 +122,19 @@ public final class OperatorHooks: HookRunner {
         of hook: Hook, on message: HookMessage, about event: Hook.Event,
         replacement: @escaping @Sendable (JSONSlice) throws(UsageError) -> Replacement
     ) async -> HookVerdict<Replacement>? {
-        var call = HookCall(hook: hook.name, event: event, from: shard.now)
+        let start = shard.now
+        func end(_ outcome: HookCall.Outcome) {
+            observe(HookCall(hook: hook.name, event: event, time: shard.now - start, outcome: outcome))
+        }
         do throws(UsageError) {
             let answer = try await client.send(message, to: hook)
             let verdict = try await LongWork.run(on: answer.count) { () throws(UsageError) in
                 try HookVerdict(answer, replacement: replacement)
             }
-            call.end(verdict.outcome, at: shard.now)
-            observe(call)
+            end(verdict.outcome)
             return verdict
         } catch {
-            call.end(.failed(reason: "\(error)"), at: shard.now)
-            if !Task.isCancelled { observe(call) }
+            if !Task.isCancelled { end(.failed(reason: "\(error)")) }
             return hook.onFailure == .allow ? .allow : nil
         }
     }

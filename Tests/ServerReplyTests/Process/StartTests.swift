@@ -9,15 +9,26 @@ import Testing
 
 /// A start that fails names the failed step and the reason, and stops all parts.
 @Suite(.timeLimit(.minutes(30))) struct StartTests {
-    @Test func unreadableCertificateIsNamedBeforeTheDatabaseIsUsed() async throws {
+    @Test(
+        arguments: [
+            (
+                [.tlsListen: "127.0.0.1:0", .tlsCertificate: "/nowhere/server.pem", .tlsKey: "/nowhere/server.key"],
+                "The certificate of HTTPS cannot be used: ", "/nowhere/server.pem"
+            ),
+            (
+                [.collector: "https://127.0.0.1:1", .collectorAuthorities: "/nowhere/authorities.pem"],
+                "The authorities of the collector of traces cannot be used: ", "/nowhere/authorities.pem"
+            ),
+        ] as [([Setting: String], String, String)])
+    func unreadableCertificateIsNamedBeforeTheDatabaseIsUsed(
+        settings: [Setting: String], words: String, file: String
+    ) async throws {
         try await onThread {
             let cluster = try PrivateCluster.shared()
             let database = try cluster.makeEmptyDatabase()
-            let error = try failedStart(
-                database: database,
-                [.tlsListen: "127.0.0.1:0", .tlsCertificate: "/nowhere/server.pem", .tlsKey: "/nowhere/server.key"])
-            #expect(error.hasPrefix("The certificate of HTTPS cannot be used: "))
-            #expect(error.contains("/nowhere/server.pem"))
+            let error = try failedStart(database: database, settings)
+            #expect(error.hasPrefix(words))
+            #expect(error.contains(file))
             let tables = "SELECT count(*) FROM pg_tables WHERE schemaname = 'public'"
             #expect(try cluster.query(tables, database: database) == [["0"]])
         }

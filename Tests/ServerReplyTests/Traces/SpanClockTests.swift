@@ -8,7 +8,7 @@ import Testing
         var clock = SpanClock()
         let zero = Instant(nanoseconds: 0)
         let first = clock.time(of: zero)
-        // The two clocks differ by less all the time, and spans of a trace must fit each other.
+        // The clocks drift apart by less, and the spans of a trace must fit each other.
         for current in [first + SpanClock.step, first - SpanClock.step] {
             clock.follow(current)
             #expect(clock.time(of: zero) == first)

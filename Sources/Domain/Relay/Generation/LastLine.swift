@@ -5,7 +5,7 @@ import ChatterdChat
 struct LastLine {
     /// The line as the reply ends with it.
     let bytes: [UInt8]
-    /// The tokens of the request.
+    /// The tokens of the request to the model server.
     let tokens: TokenCounts
     /// Whether the answer has reached its limit of tokens.
     let isCut: Bool

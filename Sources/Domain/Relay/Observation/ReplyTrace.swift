@@ -44,7 +44,7 @@ public final class ReplyTrace {
 
     /// The limit of stages. Further ones are left out: a reply has some for each round of tools, and for each server that fails.
     static let maximumParts = 128
-    /// The turn, a request to a model server, the store, and one more.
+    /// A request to a model server, the store, and two more.
     private static let usualParts = 4
 
     /// The span of the reply.

@@ -97,7 +97,7 @@ extension Configuration.Tracing {
             return try Origin(parsing: text)
         } catch {
             throw SettingProblem(
-                "\(error.message); an example is http://127.0.0.1:4318, and keys belong into \(Setting.collectorFields.name)"
+                "\(error.message); an example is http://127.0.0.1:4318, and keys belong in \(Setting.collectorFields.name)"
             )
         }
     }

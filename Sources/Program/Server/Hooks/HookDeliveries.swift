@@ -132,16 +132,17 @@ final class HookDeliveries {
     ///
     /// - Returns: whether no attempt follows.
     private func tell(_ message: HookMessage, _ delivery: StoredDelivery) async -> Bool {
-        var call = HookCall(hook: hook.name, event: .end, from: shard.now)
+        let start = shard.now
+        func end(_ outcome: HookCall.Outcome) {
+            observe(HookCall(hook: hook.name, event: .end, time: shard.now - start, outcome: outcome))
+        }
         do throws(UsageError) {
             try await client.deliver(message, to: hook)
-            call.end(.delivered, at: shard.now)
-            observe(call)
+            end(.delivered)
             return true
         } catch {
             guard !Task.isCancelled else { return false }
-            call.end(.failed(reason: "\(error)"), at: shard.now)
-            observe(call)
+            end(.failed(reason: "\(error)"))
             log.event(
                 delivery.isLast ? .error : .warning, "hook failed", .hook(hook.name), .count(delivery.attempts),
                 .error("\(error)"))

@@ -14,7 +14,7 @@ final class SpanExporter: Sendable {
 
     /// Spans that wait, and what has happened to the others.
     private struct State {
-        /// Batches that have their number of spans.
+        /// Whole batches.
         var whole = Queue<SpanBatch>()
         /// The batch that grows.
         var last: SpanBatch
@@ -22,7 +22,7 @@ final class SpanExporter: Sendable {
         var waiting = 0
         var sent = 0
         var dropped = 0
-        /// Whether it is known that spans are dropped for lack of room.
+        /// Whether the log says that spans are dropped for lack of room.
         var isFull = false
         /// The number of dropped spans at the last tick of the timer.
         var droppedBefore = 0
@@ -91,9 +91,9 @@ final class SpanExporter: Sendable {
         state.waiting += 1
     }
 
-    /// The oldest batch with its number of spans; `nil` if none waits.
+    /// The oldest whole batch; `nil` if none waits.
     ///
-    /// - Parameter orPart: Whether the last batch counts although it has fewer.
+    /// - Parameter orPart: Whether the last batch is taken although it has fewer spans.
     private func takeBatch(orPart: Bool) -> SpanBatch? {
         state.withLock { state in
             if let batch = state.whole.popFirst() {

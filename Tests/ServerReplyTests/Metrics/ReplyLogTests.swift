@@ -34,11 +34,14 @@ import Testing
         }
     }
 
-    @Test func requestWithoutAReplyHasNoModelServer() async throws {
+    @Test(arguments: [
+        ("/healthz", "/healthz"), ("/v1/models", "/v1/models"), ("/api/version", "/api/version"), ("/x", "-"),
+    ])
+    func requestWithoutAReplyHasItsRouteAndNoModelServer(path: String, route: String) async throws {
         let file = try LogFile()
         try await onStage(log: file.log) { stage in
-            _ = try stage.send("GET", "/healthz")
-            let request = try #require(objects(file, "request").first { $0["route"] as? String == "/healthz" })
+            _ = try stage.send("GET", path)
+            let request = try #require(objects(file, "request").first { $0["route"] as? String == route })
             for member in ["upstream", "model", "prompt_tokens", "answer_tokens", "first_token_ms", "attempts"] {
                 #expect(request[member] == nil)
             }
